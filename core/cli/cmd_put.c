@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/cli/command.h"
+#include "core/cli/keys.h"
+#include "core/cli/put_tree.h"
+#include "core/cli/stream.h"
+
+struct opts {
+	bool recursive, replace, exported;
+	uint64_t n_replicas;
+};
+
+static const struct arg_def defs[] = {
+	{'r', "recursive", ARG_FLAG, offsetof(struct opts, recursive), NULL, NULL,
+	 "every file below DIR, with keys PREFIX/path"},
+	{'\0', "replace", ARG_FLAG, offsetof(struct opts, replace), NULL, NULL,
+	 "take the place of an object that is there"},
+	{'n', "replicas", ARG_NUMBER, offsetof(struct opts, n_replicas), "N", "1",
+	 "copies to be kept, 1 to 8"},
+	{'\0', "exported", ARG_FLAG, offsetof(struct opts, exported), NULL, NULL,
+	 "with -r: the tree was written by 'get -r'; undo its escapes"},
+};
+
+/* open_source -- FILE, or standard input for "-" and for none; *ret_len 0 when it is not known. */
+static int
+open_source(const struct cli *cli, const char *path, int *ret_fd, uint64_t *ret_len_bytes)
+{
+	struct stat st;
+	int fd = STDIN_FILENO;
+
+	if (strcmp(path, "-") != 0) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return cli_fail_system(cli, -errno, path);
+	}
+	if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode)) {
+		int r = S_ISDIR(st.st_mode) ? -EISDIR : -errno;
+
+		if (fd != STDIN_FILENO)
+			close(fd);
+		return cli_fail_system(cli, r, path);
+	}
+	*ret_len_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	*ret_fd = fd;
+	return CLI_OK;
+}
+
+static int
+put_one(struct cli *cli, const struct tiffin_put_options *options, const char *key,
+	const char *path)
+{
+	struct stream_put what = {.key = key, .options = options};
+	struct progress progress;
+	int fd = -1, status;
+
+	status = keys_check(cli, key);
+	if (status != CLI_OK)
+		return status;
+	status = open_source(cli, path, &fd, &what.len_bytes);
+	if (status != CLI_OK)
+		return status;
+
+	cli_progress(cli, &progress, path, what.len_bytes);
+	status = stream_in(cli, fd, &what, &progress);
+	progress_end(&progress);
+	if (fd != STDIN_FILENO)
+		close(fd);
+	return status;
+}
+
+static int
+run(struct cli *cli, const void *opts_at, struct operands words)
+{
+	const struct opts *opts = opts_at;
+	struct tiffin_put_options options = {
+		.struct_bytes = sizeof(options),
+		.replica_num = (uint32_t)opts->n_replicas,
+		.flags = opts->replace ? TIFFIN_REPLACE : 0,
+	};
+
+	if (opts->n_replicas < 1 || opts->n_replicas > TIFFIN_REPLICAS_MAX)
+		return cli_say(cli, CLI_USAGE, "--replicas: 1 to %d", TIFFIN_REPLICAS_MAX);
+	if (opts->exported && !opts->recursive)
+		return cli_say(cli, CLI_USAGE, "--exported goes with -r");
+	if (!opts->recursive)
+		return put_one(cli, &options, words.at[0], words.n > 1 ? words.at[1] : "-");
+
+	if (words.n != 2)
+		return cli_say(cli, CLI_USAGE, "-r wants a directory and a prefix");
+	return put_tree(cli, &options, words.at[0],
+			(struct put_tree_keys){words.at[1], opts->exported});
+}
+
+const struct command cmd_put = {
+	.name = "put",
+	.run = run,
+	.synopsis = "KEY [FILE|-]",
+	.summary = "store a file, standard input, or with -r a tree",
+	.help = "Stores FILE, or standard input, as the object KEY.  Nobody sees the object before "
+		"it\n"
+		"is whole, and a put that fails or is interrupted leaves nothing.\n"
+		"\n"
+		"With -r the words are DIR PREFIX: every regular file below DIR becomes an object\n"
+		"PREFIX/path.  A file that cannot be stored is told, and the rest goes on.\n"
+		"\n"
+		"  tiffin put models/a/config.json config.json\n"
+		"  tar c dir | tiffin put backup.tar -\n"
+		"  tiffin put -r models/llama cache/llama",
+	.args = {defs, array_len(defs)},
+	.opts_bytes = sizeof(struct opts),
+	.min_words = 1,
+	.max_words = 2,
+};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * key_text.h -- a key is any bytes but NUL; here it becomes something to look at.
+ *
+ *      byte                             for people     in JSON
+ *      valid UTF-8, printable           itself         itself
+ *      backslash                        \\             \\
+ *      newline, tab, carriage return    \n \t \r       \n \t \r
+ *      other control bytes, DEL         \x01           \u0001
+ *      a byte that is no UTF-8          \xff           \u00ff, and base64 beside it
+ *
+ * The text for people can be turned back into the key; the one in JSON cannot when
+ * the key is not valid UTF-8: then key_base64 has its bytes.
+ */
+#ifndef CORE_CLI_KEY_TEXT_H
+#define CORE_CLI_KEY_TEXT_H
+
+#include "transfer/base/base.h"
+
+/* KEY_TEXT_CAP -- enough for any key for people, NUL included. */
+#define KEY_TEXT_CAP (4 * 1024 + 1)
+
+/* utf8_len -- bytes of the character at `at` (1..4); 0 when no valid character begins there. */
+size_t utf8_len(const char *at);
+
+bool utf8_is_valid(const char *text);
+
+/* utf8_width -- columns of a text on a terminal, every character counted as one. */
+size_t utf8_width(const char *text);
+
+/* key_show -- the key for people.  Gives buf; what does not fit is cut. */
+const char *key_show(char *buf, size_t cap, const char *key);
+
+/* base64 -- RFC 4648 with padding.  needs: cap >= 4 * ((n_bytes + 2) / 3) + 1. */
+const char *base64(char *buf, size_t cap, const void *bytes, size_t n_bytes);
+
+#endif

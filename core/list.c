@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A list is a page of the master's answer at a time; the next page begins behind the last key. */
+#include <string.h>
+
+#include "core/ask.h"
+#include "core/why.h"
+
+#define LIST_MAGIC 0x746c6973u
+#define PAGE_MAX   1024
+
+struct tiffin_list {
+	unsigned magic;
+	struct tiffin_client *client;
+	char prefix[TIFFIN_KEY_MAX + 1];
+	char after[TIFFIN_KEY_MAX + 1]; /* the key told last */
+	char delimiter;
+	struct ask ask; /* page lives in its reply */
+	struct rep_list page;
+	uint32_t at;
+};
+
+static int
+open_list(struct tiffin_client *client, const char *prefix, const char *after,
+	  struct tiffin_list **ret_list)
+{
+	struct tiffin_list *list;
+
+	if (strlen(prefix) > TIFFIN_KEY_MAX || strlen(after) > TIFFIN_KEY_MAX)
+		return why_set(TIFFIN_E_INVALID, "a prefix is at most %d bytes", TIFFIN_KEY_MAX);
+	list = calloc(1, sizeof(*list));
+	if (list == NULL)
+		return why_no_memory();
+	list->magic = LIST_MAGIC;
+	list->client = client;
+	strcpy(list->prefix, prefix);
+	strcpy(list->after, after);
+	list->page.has_more = 1;
+	ask_init(&list->ask, client);
+	*ret_list = list;
+	return 0;
+}
+
+int
+tiffin_list_open(struct tiffin_client *client, const char *prefix, char delimiter,
+		 const char *after, struct tiffin_list **ret_list)
+{
+	struct tiffin_list *list = NULL;
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	r = open_list(client, prefix != NULL ? prefix : "", after != NULL ? after : "", &list);
+	if (r == 0) {
+		list->delimiter = delimiter;
+		*ret_list = list;
+	}
+	return r == 0 ? (client_leave(client, 0), 0) : client_leave(client, r);
+}
+
+/* turn_page -- the next answer of the master. */
+static int
+turn_page(struct tiffin_list *list)
+{
+	const struct msg_list msg = {.prefix = span_of(list->prefix, strlen(list->prefix)),
+				     .after = span_of(list->after, strlen(list->after)),
+				     .delimiter = (uint8_t)list->delimiter,
+				     .most = PAGE_MAX};
+	struct ask *ask = &list->ask;
+	int r;
+
+	ask_again(ask);
+	r = ask_call(ask, MSG_list, msg_list_encode(&ask->payload, &msg),
+		     client_until(list->client, 0));
+	if (r == 0)
+		r = ask_read(ask,
+			     rep_list_decode(ask->reply.payload, ask->reply.arena, &list->page));
+	list->at = 0;
+	if (r != 0)
+		list->page = (struct rep_list){.has_more = 1}; /* a later call tries again */
+	return r;
+}
+
+static int
+next(struct tiffin_list *list, struct tiffin_stat *ret_stat)
+{
+	const struct rec_listed *listed;
+	int r;
+
+	while (list->at == list->page.n_listed) {
+		if (list->page.has_more == 0)
+			return 0;
+		r = turn_page(list);
+		if (r != 0)
+			return r;
+		if (list->page.n_listed == 0)
+			list->page.has_more = 0; /* more, but none told: would go on for ever */
+	}
+	listed = &list->page.listed[list->at++];
+	memcpy(list->after, listed->key.at, listed->key.len);
+	list->after[listed->key.len] = '\0';
+	if (ret_stat != NULL)
+		*ret_stat = (struct tiffin_stat){.object_id = listed->object_id,
+						 .len_bytes = listed->len_bytes,
+						 .put_at_ms = listed->put_at_ms,
+						 .is_prefix = listed->is_prefix != 0,
+						 .attr = listed->attr.at,
+						 .attr_bytes = listed->attr.len};
+	return 1;
+}
+
+int
+tiffin_list_next(struct tiffin_list *list, const char **ret_key, struct tiffin_stat *ret_stat)
+{
+	int r;
+
+	if (list == NULL || list->magic != LIST_MAGIC)
+		return why_set(TIFFIN_E_INVALID, "no list: tiffin_list_open() makes one");
+	r = client_enter(list->client);
+	if (r != 0)
+		return r;
+	r = client_leave(list->client, next(list, ret_stat));
+	if (r == 1)
+		*ret_key = list->after;
+	return r;
+}
+
+void
+tiffin_list_close(struct tiffin_list *list)
+{
+	if (list == NULL || list->magic != LIST_MAGIC)
+		return;
+	ask_fini(&list->ask);
+	list->magic = 0;
+	free(list);
+}

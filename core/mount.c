@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/mount.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/ask.h"
+#include "core/beat.h"
+#include "transfer/base/home.h"
+#include "core/statuses.h"
+#include "core/why.h"
+#include "transfer/base/err.h"
+#include "transfer/base/log.h"
+#include "transfer/base/num.h"
+#include "transfer/base/sock.h"
+
+#define SERVE_IDLE_MS         30000
+#define SERVE_CONNECTIONS_MAX 1024
+#define UNMOUNT_MS            2000
+
+/* ---- one mount, shared between the list and whoever works on it --------------------- */
+
+static void
+mount_free(struct tiffin_client *client, struct mount *mount)
+{
+	engine_unlend(client->engine, mount->lent);
+	if (mount->serve != NULL) {
+		serve_remove(mount->serve, mount->lent);
+		serve_free(mount->serve);
+	}
+	lent_close(mount->lent);
+	free(mount);
+}
+
+static void
+mount_unref(struct tiffin_client *client, struct mount *mount)
+{
+	bool is_last;
+
+	lock_take(&client->lock);
+	assert(mount->n_refs > 0);
+	is_last = --mount->n_refs == 0;
+	lock_drop(&client->lock);
+	if (is_last)
+		mount_free(client, mount);
+}
+
+/* ref_all -- a reference to each mount (only those to be said, if so wished). */
+static size_t
+ref_all(struct tiffin_client *client, bool only_unsaid, struct mount *ret_mounts[SEGMENTS_MAX])
+{
+	size_t n = 0;
+
+	lock_take(&client->lock);
+	list_each(&client->mounts, at)
+	{
+		struct mount *mount = list_of(at, struct mount, at);
+
+		if (only_unsaid && !mount->is_to_be_said)
+			continue;
+		mount->n_refs++;
+		mount->is_to_be_said = mount->is_to_be_said && !only_unsaid;
+		assert(n < SEGMENTS_MAX);
+		ret_mounts[n++] = mount;
+	}
+	lock_drop(&client->lock);
+	return n;
+}
+
+/* unlist -- from now on nobody finds it; the list's reference goes to the caller. */
+static struct mount *
+unlist(struct tiffin_client *client, uint64_t segment_id)
+{
+	struct mount *found = NULL;
+
+	lock_take(&client->lock);
+	list_each(&client->mounts, at)
+	{
+		struct mount *mount = list_of(at, struct mount, at);
+
+		if (segment_id == 0 || mount->lent->segment_id == segment_id)
+			found = mount;
+	}
+	if (found != NULL)
+		list_remove(&found->at);
+	lock_drop(&client->lock);
+	return found;
+}
+
+bool
+mount_is_ours(struct tiffin_client *client, uint64_t segment_id)
+{
+	bool is_ours = false;
+
+	lock_take(&client->lock);
+	list_each(&client->mounts, at)
+		is_ours |= list_of(at, struct mount, at)->lent->segment_id == segment_id;
+	lock_drop(&client->lock);
+	return is_ours;
+}
+
+void
+mount_forgotten(struct tiffin_client *client, uint64_t segment_id)
+{
+	lock_take(&client->lock);
+	list_each(&client->mounts, at)
+	{
+		struct mount *mount = list_of(at, struct mount, at);
+
+		mount->is_to_be_said |= segment_id == 0 || mount->lent->segment_id == segment_id;
+	}
+	lock_drop(&client->lock);
+}
+
+void
+mount_say_all(struct tiffin_client *client)
+{
+	mount_forgotten(client, 0);
+}
+
+/* ---- what the master hears ------------------------------------------------------------ */
+
+/* read_fate -- the one fate of a request about one segment. */
+static int
+read_fate(struct ask *ask, const char *name)
+{
+	struct rep_mount_segment rep;
+	int r;
+
+	r = ask_read(ask, rep_mount_segment_decode(ask->reply.payload, ask->reply.arena, &rep));
+	if (r == 0)
+		r = ask_count(ask, rep.n_fates, 1);
+	if (r == 0 && rep.fates[0].status != STATUS_OK)
+		r = why_set(statuses_code(rep.fates[0].status), "segment \"%s\": %s", name,
+			    status_meaning(rep.fates[0].status));
+	return r;
+}
+
+/*
+ * break_with_past -- a master that may not remember its grants is about to hear of the segment:
+ * tokens, connections and mappings of before shall be dead, but for the writers that are named.
+ */
+static int
+break_with_past(const struct mount *mount, struct rec_id *ret_writers, uint32_t *ret_n)
+{
+	uint64_t clients[BATCH_MAX];
+	size_t n = 0;
+	int r;
+
+	if (mount->serve == NULL) {
+		lent_fence(mount->lent);
+		r = token_secret_new(mount->lent->secret);
+	} else {
+		r = serve_renew(mount->serve, mount->lent, clients, BATCH_MAX, &n);
+	}
+	if (r < 0)
+		return why_system(r, "making a new secret for a segment");
+	for (size_t i = 0; i < n; i++)
+		ret_writers[i].id = clients[i];
+	*ret_n = (uint32_t)n;
+	return 0;
+}
+
+static int
+say(struct tiffin_client *client, const struct mount *mount, bool is_again, uint64_t until_ns)
+{
+	struct rec_id writers[BATCH_MAX];
+	const struct lent *lent = mount->lent;
+	struct rec_segment_lent rec = {
+		.segment_id = lent->segment_id,
+		.segment_epoch = lent->epoch,
+		.size_bytes = lent->size_bytes,
+		.medium = MEDIUM_DRAM,
+		.name = span_of(mount->name, strlen(mount->name)),
+		.host = span_of(host_id(), strlen(host_id())),
+		.endpoint = span_of(mount->endpoint, strlen(mount->endpoint)),
+	};
+	struct msg_mount_segment msg = {.n_segments = 1, .segments = &rec};
+	cleanup_with(ask_fini) struct ask ask;
+	int r;
+
+	ask_init(&ask, client);
+	rec.writers = writers;
+	r = is_again ? break_with_past(mount, writers, &rec.n_writers) : 0;
+	if (r != 0)
+		return r;
+	memcpy(rec.secret.bytes, lent->secret, sizeof(rec.secret.bytes));
+	r = ask_call(&ask, MSG_mount_segment, msg_mount_segment_encode(&ask.payload, &msg),
+		     until_ns);
+	return r == 0 ? read_fate(&ask, mount->name) : r;
+}
+
+static int
+say_gone(struct tiffin_client *client, const struct mount *mount, uint64_t until_ns)
+{
+	struct rec_id id = {mount->lent->segment_id};
+	struct msg_unmount_segment msg = {.n_segments = 1, .segments = &id};
+	cleanup_with(ask_fini) struct ask ask;
+	int r;
+
+	ask_init(&ask, client);
+	r = ask_call(&ask, MSG_unmount_segment, msg_unmount_segment_encode(&ask.payload, &msg),
+		     until_ns);
+	return r == 0 ? read_fate(&ask, mount->name) : r;
+}
+
+/* say_unsaid -- mounts that the master does not know; one that it refuses is tried again later. */
+static void
+say_unsaid(struct tiffin_client *client)
+{
+	uint64_t until = clock_ns(client->clock) + client->transfer_ms * NS_PER_MS;
+	struct mount *mounts[SEGMENTS_MAX];
+	size_t n = ref_all(client, true, mounts);
+
+	for (size_t i = 0; i < n; i++) {
+		int r = say(client, mounts[i], true, until);
+
+		log_event(r == 0 ? LOG_INFO : LOG_WARN, r == 0 ? "segment_said" : "segment_unsaid",
+			  "segment=%lu name=%s why=\"%s\"", mounts[i]->lent->segment_id,
+			  mounts[i]->name, r == 0 ? "" : tiffin_why());
+		if (r != 0)
+			mount_forgotten(client, mounts[i]->lent->segment_id);
+		mount_unref(client, mounts[i]);
+	}
+}
+
+/* ---- fences ------------------------------------------------------------------------------ */
+
+/* fence_one -- everywhere.  false: it is still alive somewhere. */
+static bool
+fence_one(struct tiffin_client *client, uint64_t client_id)
+{
+	struct mount *mounts[SEGMENTS_MAX];
+	size_t n = ref_all(client, false, mounts);
+	bool is_fenced = true;
+
+	for (size_t i = 0; i < n; i++) {
+		if (mounts[i]->serve == NULL)
+			lent_fence(mounts[i]->lent);
+		else if (serve_fence(mounts[i]->serve, client_id) != 0)
+			is_fenced = false;
+		mount_unref(client, mounts[i]);
+	}
+	return is_fenced;
+}
+
+/* take_order -- the first order that waits.  false: there is none. */
+static bool
+take_order(struct tiffin_client *client, struct rec_fence *ret_fence)
+{
+	bool is_there;
+
+	lock_take(&client->lock);
+	is_there = client->to_fence.n > 0;
+	if (is_there) {
+		*ret_fence = client->to_fence.at[0];
+		client->to_fence.at[0] = client->to_fence.at[--client->to_fence.n];
+	}
+	lock_drop(&client->lock);
+	return is_there;
+}
+
+/* file -- it was carried out, or the order stays. */
+static void
+file(struct tiffin_client *client, const struct rec_fence *fence, bool is_done)
+{
+	int r;
+
+	lock_take(&client->lock);
+	r = is_done ? vec_push(&client->fenced, fence->fence_id)
+		    : vec_push(&client->to_fence, *fence);
+	lock_drop(&client->lock);
+	if (r < 0) /* the master orders again with each ping until it hears of it */
+		log_event(LOG_WARN, "fence_forgotten", "fence=%lu", fence->fence_id);
+}
+
+void
+mount_fence(struct tiffin_client *client)
+{
+	bool has_news = false;
+	struct rec_fence fence;
+	size_t n_orders;
+
+	say_unsaid(client);
+	lock_take(&client->lock);
+	n_orders = client->to_fence.n;
+	lock_drop(&client->lock);
+
+	for (size_t i = 0; i < n_orders && take_order(client, &fence); i++) {
+		bool is_done = fence_one(client, fence.client_id);
+
+		file(client, &fence, is_done);
+		has_news |= is_done;
+		log_event(LOG_INFO, "fence", "fence=%lu client=%lu done=%d", fence.fence_id,
+			  fence.client_id, is_done);
+	}
+	if (has_news)
+		beat_ping(client);
+}
+
+/* ---- coming and going ---------------------------------------------------------------------- */
+
+static bool
+name_is_good(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < len; i++)
+		if (name[i] <= ' ' || name[i] > '~')
+			return false;
+	return len >= 1 && len <= NAME_MAX_BYTES;
+}
+
+/* undo -- what mount_add() took, when it goes no further. */
+static void
+undo(struct lent *lent, struct serve *serve)
+{
+	serve_free(serve);
+	lent_close(lent);
+}
+
+/* enlist -- into the client's list, if there is room. */
+static bool
+enlist(struct tiffin_client *client, struct mount *mount)
+{
+	size_t n = 0;
+
+	lock_take(&client->lock);
+	list_each(&client->mounts, at)
+		n += at != NULL;
+	if (n < SEGMENTS_MAX)
+		list_push_back(&client->mounts, &mount->at);
+	lock_drop(&client->lock);
+	return n < SEGMENTS_MAX;
+}
+
+int
+mount_add(struct tiffin_client *client, const char *name, struct lent **lent_taken,
+	  struct serve **serve_taken, uint64_t until_ns)
+{
+	struct lent *lent = take(lent_taken);
+	struct serve *serve = take(serve_taken);
+	struct mount *mount = calloc(1, sizeof(*mount));
+	int r;
+
+	assert(name_is_good(name));
+	if (mount == NULL) {
+		undo(lent, serve);
+		return why_no_memory();
+	}
+
+	r = serve != NULL ? serve_add(serve, lent) : 0;
+	if (r == 0) {
+		r = engine_lend(client->engine, lent);
+		if (r != 0 && serve != NULL)
+			serve_remove(serve, lent);
+	}
+	if (r != 0) {
+		free(mount);
+		undo(lent, serve);
+		return why_system(err_fold(r), "lending the segment");
+	}
+
+	*mount = (struct mount){.lent = lent, .serve = serve, .n_refs = 1};
+	list_link_init(&mount->at);
+	snprintf(mount->name, sizeof(mount->name), "%s", name);
+	if (serve != NULL)
+		snprintf(mount->endpoint, sizeof(mount->endpoint), "%s", serve_endpoint(serve));
+	r = say(client, mount, false, until_ns);
+	if (r == 0 && !enlist(client, mount))
+		r = why_set(TIFFIN_E_BUSY, "a client lends at most %d segments", SEGMENTS_MAX);
+	if (r != 0)
+		mount_unref(client, mount);
+	return r;
+}
+
+static int
+why_lent(const struct tiffin_mount_options *options, int r)
+{
+	const char *path = options->path != NULL ? options->path : "(anonymous)";
+
+	if (r < 0)
+		return why_system(r, path);
+	if (r == LENT_E_IN_USE)
+		return why_set(TIFFIN_E_BUSY, "%s: another process lends this memory", path);
+	if (r == LENT_E_DAMAGED)
+		return why_set(TIFFIN_E_INVALID, "%s: is no segment of %lu bytes; give its size, "
+				"or wipe it (its contents are lost then)", path,
+				options->size_bytes);
+	return why_set(TIFFIN_E_NO_SPACE, "%s: there is no room for %lu bytes", path,
+		       options->size_bytes);
+}
+
+/* listen_default -- "unix:DIR/NAME.sock" beside the master's socket, or in our own run directory. */
+static int
+listen_default(const struct tiffin_client *client, const char *name, char *ret, size_t cap)
+{
+	const char *slash = strrchr(client->master, '/');
+	struct home home;
+	char file_name[NAME_MAX_BYTES + 1];
+	int r;
+
+	snprintf(file_name, sizeof(file_name), "%s", name);
+	for (char *at = strchr(file_name, '/'); at != NULL; at = strchr(at, '/'))
+		*at = '_';
+	if (strncmp(client->master, "unix:", 5) == 0 && slash != NULL) {
+		snprintf(ret, cap, "%.*s/%s.sock", (int)(slash - client->master), client->master,
+			 file_name);
+		return 0;
+	}
+	home_init(&home, geteuid());
+	r = home_make(home.run);
+	if (r < 0)
+		return why_system(r, home.run);
+	snprintf(ret, cap, "unix:%s/%s.sock", home.run, file_name);
+	return 0;
+}
+
+/* listen_check -- well-formed, and nothing open to the network without a cluster key. */
+static int
+listen_check(const struct tiffin_client *client, const char *listen, bool is_insecure)
+{
+	char copy[TARGET_ENDPOINT_MAX + 1], *rest = copy;
+
+	if (strlen(listen) >= sizeof(copy))
+		return why_set(TIFFIN_E_INVALID, "the addresses to listen at are too long");
+	strcpy(copy, listen);
+	for (char *one = strtok_r(copy, " ", &rest); one != NULL; one = strtok_r(NULL, " ", &rest)) {
+		struct sock_addr addr;
+
+		if (sock_addr_parse(one, &addr) != 0)
+			return why_set(TIFFIN_E_INVALID, "\"%s\" is not an address", one);
+		if (!sock_addr_is_local(&addr) && !client->has_key && !is_insecure)
+			return why_set(TIFFIN_E_DENIED, "%s can be reached from other machines: "
+					"a cluster key is needed", one);
+	}
+	return 0;
+}
+
+static int
+serve_open(struct tiffin_client *client, const char *listen, struct serve **ret_serve)
+{
+	const struct serve_config config = {.clock = client->clock,
+					    .listen = listen,
+					    .idle_ms = SERVE_IDLE_MS,
+					    .connections_max = SERVE_CONNECTIONS_MAX};
+	int r = serve_new(&config, ret_serve);
+
+	if (r == SERVE_E_IN_USE)
+		return why_set(TIFFIN_E_EXISTS, "somebody listens at %s already", listen);
+	if (r == SERVE_E_BAD_ADDRESS)
+		return why_set(TIFFIN_E_INVALID, "can't listen at \"%s\"", listen);
+	return r < 0 ? why_system(r, listen) : 0;
+}
+
+static int
+lend_memory(struct tiffin_client *client, const struct tiffin_mount_options *options,
+	    struct lent **ret_lent)
+{
+	const struct lent_config config = {
+		.path = options->path,
+		.size_bytes = options->size_bytes,
+		.wipe = options->wipe,
+		.want_huge_pages = options->huge_pages,
+		.progress = options->progress,
+		.progress_arg = options->progress_arg,
+	};
+	struct rand rand;
+	int r;
+
+	lock_take(&client->lock);
+	rand_init(&rand, rand_u64(&client->rand));
+	lock_drop(&client->lock);
+	r = lent_open(&config, &rand, ret_lent);
+	return r != 0 ? why_lent(options, r) : 0;
+}
+
+int
+mount_open(struct tiffin_client *client, const struct tiffin_mount_options *options,
+	   bool is_insecure, uint64_t *ret_segment_id)
+{
+	char listen[TARGET_ENDPOINT_MAX + 64], name[NAME_MAX_BYTES + 1];
+	struct serve *serve = NULL;
+	struct lent *lent = NULL;
+	uint64_t segment_id;
+	int r;
+
+	snprintf(name, sizeof(name), "%s.%u", client->name,
+		 atomic_fetch_add(&client->n_mounted, 1) + 1);
+	if (options->name != NULL)
+		snprintf(name, sizeof(name), "%s", options->name);
+	if (!name_is_good(name))
+		return why_set(TIFFIN_E_INVALID, "a segment's name is 1 to %d printable "
+				"characters without a blank", NAME_MAX_BYTES);
+	if (options->size_bytes < LENT_SIZE_MIN || options->size_bytes > LENT_SIZE_MAX ||
+	    options->size_bytes % 4096 != 0)
+		return why_set(TIFFIN_E_INVALID, "a segment is 1 MiB to 16 TiB, in whole pages of "
+				"4 KiB; not %lu bytes", options->size_bytes);
+
+	if (options->listen != NULL)
+		snprintf(listen, sizeof(listen), "%s", options->listen);
+	r = options->listen != NULL ? 0 : listen_default(client, name, listen, sizeof(listen));
+	if (r == 0)
+		r = listen_check(client, listen, is_insecure);
+	if (r == 0)
+		r = lend_memory(client, options, &lent);
+	if (r == 0)
+		r = serve_open(client, listen, &serve);
+	if (r != 0) {
+		lent_close(lent);
+		return r;
+	}
+	segment_id = lent->segment_id;
+	r = mount_add(client, name, &lent, &serve, client_until(client, 0));
+	if (r == 0 && ret_segment_id != NULL)
+		*ret_segment_id = segment_id;
+	return r;
+}
+
+/* close_one -- tell the master, then give the memory back when nobody works on it any more. */
+static int
+close_one(struct tiffin_client *client, struct mount *mount, uint64_t until_ns)
+{
+	int r = say_gone(client, mount, until_ns);
+
+	if (r != 0)
+		log_event(LOG_WARN, "unmount_unsaid", "segment=%lu why=\"%s\"",
+			  mount->lent->segment_id, tiffin_why());
+	mount_unref(client, mount);
+	return r;
+}
+
+void
+mount_close_all(struct tiffin_client *client, uint64_t until_ns)
+{
+	struct mount *mount;
+
+	while ((mount = unlist(client, 0)) != NULL)
+		(void)close_one(client, mount, until_ns);
+}
+
+int
+tiffin_mount(struct tiffin_client *client, const struct tiffin_mount_options *options,
+	     uint64_t *ret_segment_id)
+{
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	if (options == NULL || options->struct_bytes < sizeof(*options))
+		r = why_set(TIFFIN_E_INVALID, "tiffin_mount_options: set struct_bytes");
+	else
+		r = mount_open(client, options, false, ret_segment_id);
+	return client_leave(client, r);
+}
+
+int
+tiffin_unmount(struct tiffin_client *client, uint64_t segment_id)
+{
+	struct mount *mount;
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	mount = segment_id != 0 ? unlist(client, segment_id) : NULL;
+	if (mount == NULL)
+		r = why_set(TIFFIN_E_NOT_FOUND, "this client lends no segment %lu", segment_id);
+	else
+		r = close_one(client, mount,
+			      clock_ns(client->clock) + UNMOUNT_MS * NS_PER_MS);
+	return client_leave(client, r);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * mount.h -- memory of this process, lent as a segment.
+ *
+ *      open (lent.h) -> serve (serve.h) -> lend to our own engine -> tell the master
+ *                                                                        |
+ *      said again after every join, and when a ping names it as unknown <+
+ *
+ * thread:  any; the list is guarded by the client's lock.
+ */
+#ifndef CORE_MOUNT_H
+#define CORE_MOUNT_H
+
+#include "core/client.h"
+#include "transfer/lent.h"
+#include "transfer/serve.h"
+
+struct mount {
+	struct list_link at; /* in client->mounts */
+	struct lent *lent;
+	struct serve *serve; /* NULL: nobody else can reach it (tests) */
+	char name[NAME_MAX_BYTES + 1];
+	char endpoint[TARGET_ENDPOINT_MAX + 1];
+	unsigned n_refs;    /* the list, and whoever works on it; under the client's lock */
+	bool is_to_be_said; /* the master does not know it, or not any more */
+};
+
+/*
+ * mount_add -- lend what is open already.
+ *
+ * needs:   name is 1..255 printable characters without a blank.
+ * takes:   *lent_taken, *serve_taken (either way; *serve_taken may be NULL).
+ * result:  0 or TIFFIN_E_*; EXISTS: that name or id is mounted.
+ */
+int mount_add(struct tiffin_client *client, const char *name, struct lent **lent_taken,
+	      struct serve **serve_taken, uint64_t until_ns);
+
+/* mount_open -- tiffin_mount(), which is this without is_insecure. */
+int mount_open(struct tiffin_client *client, const struct tiffin_mount_options *options,
+	       bool is_insecure, uint64_t *ret_segment_id);
+
+/* mount_is_ours -- does the segment lie in this process? */
+bool mount_is_ours(struct tiffin_client *client, uint64_t segment_id);
+
+/* mount_forgotten -- the master wants to hear of it again, at the next tick. */
+void mount_forgotten(struct tiffin_client *client, uint64_t segment_id);
+
+/* mount_say_all -- after a new join: every one is to be said again. */
+void mount_say_all(struct tiffin_client *client);
+
+/* mount_fence -- say what is to be said, carry out fences, and report them at once. */
+void mount_fence(struct tiffin_client *client);
+
+/* mount_close_all -- unmount every one as gracefully as can be before until_ns, then give them back. */
+void mount_close_all(struct tiffin_client *client, uint64_t until_ns);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * put.h -- whole objects out of slices: put_start, write to every copy, put_end.
+ */
+#ifndef CORE_PUT_H
+#define CORE_PUT_H
+
+#include "core/ask.h"
+#include "core/writing.h"
+
+/* One object on its way to the store. */
+struct parcel {
+	/* what is to be put */
+	const char *key;
+	const struct iovec *slices;
+	size_t n_slices;
+	const void *attr;
+	size_t attr_bytes;
+
+	/* what came of it */
+	int result; /* 0 or TIFFIN_E_* */
+	uint64_t object_id;
+
+	/* on the way */
+	uint64_t len_bytes;
+	bool is_started, may_retry;
+	struct writing writing;
+	size_t first_op, n_ops, n_crc;
+	uint32_t crc;
+};
+
+/* put_options_check -- judge what the caller says; NULL is fine.  0 or TIFFIN_E_INVALID. */
+int put_options_check(const struct tiffin_put_options *options);
+
+/* put_attr_check -- 0 or TIFFIN_E_INVALID. */
+int put_attr_check(const void *attr, size_t attr_bytes);
+
+/* put_why -- the sentence about an object that the master refused.  TIFFIN_E_*. */
+int put_why(const char *key, uint32_t status);
+
+/*
+ * put_start -- ask for room for n objects.
+ *
+ * gives:   *ret_rep, living in ask; ask->asked_ns.
+ * result:  0 or TIFFIN_E_*.
+ */
+int put_start(struct ask *ask, const struct tiffin_put_options *options, const struct rec_put *puts,
+	      size_t n, struct rep_put_start *ret_rep, uint64_t until_ns);
+
+/*
+ * put_run -- put them all.
+ *
+ * needs:   keys and slices were judged.
+ * result:  0 when each has a result; else TIFFIN_E_*, and none has.
+ */
+int put_run(struct tiffin_client *client, struct parcel *parcels, size_t n,
+	    const struct tiffin_put_options *options, uint64_t until_ns);
+
+#endif

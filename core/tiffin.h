@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * tiffin.h -- the whole public interface of libtiffin.
+ *
+ * A client speaks with the master about objects and moves their bytes itself,
+ * from and to slices: struct iovec, a pointer and a length in the caller's
+ * memory.  An object is a key's immutable bytes: a new value is a new object
+ * with a new id, which is also its version.
+ *
+ * Every function returns 0 or a negative TIFFIN_E_* code, unless it says
+ * otherwise.  Outputs (ret_...) are written on success only.  Strings, slices
+ * and buffers passed in are borrowed until the call returns.  A client may be
+ * used by many threads at once; a put, view, list or watch by one at a time.
+ * The library does not print, exit, or touch signals.  After fork() the child
+ * gets TIFFIN_E_FORKED from every call on its parent's client and may open its own.
+ *
+ * A key is 1..1024 bytes, any but NUL, given as a string that ends in NUL.
+ */
+#ifndef TIFFIN_H
+#define TIFFIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIFFIN_API          __attribute__((visibility("default")))
+#define TIFFIN_KEY_MAX      1024
+#define TIFFIN_ATTR_MAX     4096
+#define TIFFIN_REPLICAS_MAX 8
+
+struct tiffin_client;
+struct tiffin_put;
+struct tiffin_view;
+struct tiffin_list;
+struct tiffin_watch;
+
+/* ---- errors ------------------------------------------------------------------ */
+
+enum {
+	TIFFIN_E_NOT_FOUND = -1,    /* no such object */
+	TIFFIN_E_EXISTS = -2,       /* an object of that key is there, or is being put */
+	TIFFIN_E_NO_SPACE = -3,     /* no room, even after evicting; also: nobody lends memory */
+	TIFFIN_E_TOO_SMALL = -4,    /* the object is longer than the slices */
+	TIFFIN_E_UNREACHABLE = -5,  /* master, or every copy, can't be reached; trying again later is sensible */
+	TIFFIN_E_INVALID = -6,      /* an argument breaks the contract of the call */
+	TIFFIN_E_SYSTEM = -7,       /* out of memory or descriptors and the like; see tiffin_why() */
+	TIFFIN_E_TIMEOUT = -8,      /* not done within the time given */
+	TIFFIN_E_LEASE = -9,        /* remove: somebody reads it.  get, put: the promise ran out on the way */
+	TIFFIN_E_CHECKSUM = -10,    /* every copy's bytes differ from what was put */
+	TIFFIN_E_DENIED = -11,      /* the cluster key, the tenant or the token is not accepted */
+	TIFFIN_E_BUSY = -12,        /* the master can't write its books just now, or a limit is reached */
+	TIFFIN_E_FORKED = -13,      /* this client was opened in another process */
+	TIFFIN_E_CLOSED = -14,      /* the client, put or view is closed */
+	TIFFIN_E_VERSION = -15,     /* library and master speak different versions */
+};
+
+/* tiffin_strerror -- a code in words.  Never NULL. */
+TIFFIN_API const char *tiffin_strerror(int code);
+
+/* tiffin_errname -- "NOT_FOUND" for TIFFIN_E_NOT_FOUND.  Never NULL. */
+TIFFIN_API const char *tiffin_errname(int code);
+
+/* tiffin_why -- one line on this thread's last failure.  Never NULL; valid until its next call. */
+TIFFIN_API const char *tiffin_why(void);
+
+/* ---- clients ----------------------------------------------------------------- */
+
+/* Zero or NULL means the default.  Set struct_bytes to sizeof(struct tiffin_options). */
+struct tiffin_options {
+	size_t struct_bytes;
+	const char *master;     /* "unix:/run/tiffin/master.sock", "host:7400"; default: $TIFFIN_MASTER is not
+				   read here; see tiffin_master_default() */
+	const char *name;       /* for people; default "program-pid" */
+	const char *tenant;     /* default "default" */
+	const char *key_file;   /* cluster key; needed for masters beyond this machine */
+	uint32_t open_ms;       /* wait for the master so long at open; default 5000 */
+	uint32_t timeout_ms;    /* of every call that says nothing else; default 30000 */
+	uint32_t transfer_ms;   /* no byte of a replica may take longer to begin or go on; default 10000 */
+	bool no_verify;         /* get: don't check sums of whole objects */
+};
+
+/* tiffin_master_default -- the address of this user's master (see tiffin.conf(5)).  Never NULL. */
+TIFFIN_API const char *tiffin_master_default(void);
+
+/* tiffin_open -- connect, join, and keep joined in the background. */
+TIFFIN_API int tiffin_open(const struct tiffin_options *options, struct tiffin_client **ret_client);
+
+/*
+ * tiffin_close -- end every call under way (TIFFIN_E_CLOSED), unmount what was mounted, leave.
+ *
+ * Puts, views, lists and watches must have been closed before.  NULL is fine.
+ */
+TIFFIN_API void tiffin_close(struct tiffin_client *client);
+
+/* tiffin_ping -- one round to the master and back.  0 when it answers. */
+TIFFIN_API int tiffin_ping(struct tiffin_client *client);
+
+/* ---- whole objects ----------------------------------------------------------- */
+
+enum tiffin_flags {
+	TIFFIN_REPLACE = 1,   /* put: take the place of an object of that key, at the end, at once */
+	TIFFIN_STRICT = 2,    /* put: all copies or none (otherwise at least one) */
+	TIFFIN_FORCE = 4,     /* remove: also under a lease (readers keep right bytes or get an error) */
+	TIFFIN_NOREPLACE = 8, /* rename: not over an existing object */
+};
+
+/* Zero means the default.  Set struct_bytes. */
+struct tiffin_put_options {
+	size_t struct_bytes;
+	uint32_t replica_num; /* copies, 1..8; default 1 */
+	uint32_t flags;       /* enum tiffin_flags */
+	const void *attr;     /* kept with the object, 0..4096 bytes */
+	size_t attr_bytes;
+	const uint64_t *preferred; /* segment ids to take first */
+	size_t n_preferred;        /* at most 8 */
+};
+
+/*
+ * tiffin_put -- store the slices, one after the other, as one object.
+ *
+ * client    [in]  an open client; any thread.
+ * key       [in]  1..1024 bytes.
+ * slices    [in]  n_slices pieces of memory; lengths of 0 are fine, all 0 makes an empty object.
+ * options   [in]  NULL: one copy, no replacing, no attributes.
+ * ret_id    [out] id (version) of the object; NULL if not wanted.
+ *
+ * Blocks until the object can be read by everybody, or nothing of it is there.
+ *
+ * Errors: TIFFIN_E_EXISTS, TIFFIN_E_NO_SPACE, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT,
+ *         TIFFIN_E_LEASE, TIFFIN_E_INVALID, TIFFIN_E_BUSY, TIFFIN_E_SYSTEM.
+ */
+TIFFIN_API int tiffin_put(struct tiffin_client *client, const char *key, const struct iovec *slices,
+			  size_t n_slices, const struct tiffin_put_options *options,
+			  uint64_t *ret_id);
+
+/*
+ * tiffin_get -- fill the slices with the bytes of an object.
+ *
+ * ret_len_bytes  [out] size of the object; bytes of the slices beyond it are untouched.
+ *
+ * The bytes are one version's, whole, checked against its sum, and the lease still ran when the
+ * last one arrived; otherwise another copy is tried, and then it is an error, and the slices'
+ * contents are undefined.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_TOO_SMALL (slices untouched), TIFFIN_E_UNREACHABLE,
+ *         TIFFIN_E_TIMEOUT, TIFFIN_E_CHECKSUM, TIFFIN_E_LEASE, TIFFIN_E_INVALID, TIFFIN_E_SYSTEM.
+ */
+TIFFIN_API int tiffin_get(struct tiffin_client *client, const char *key, const struct iovec *slices,
+			  size_t n_slices, uint64_t *ret_len_bytes);
+
+/*
+ * tiffin_get_range -- bytes [offset, ...) of an object, as many as the slices hold or there are.
+ *
+ * ret_len_bytes  [out] how many; 0 at and beyond the end.
+ *
+ * The sum covers whole objects: a range is checked only when it is the whole.
+ */
+TIFFIN_API int tiffin_get_range(struct tiffin_client *client, const char *key, uint64_t offset_bytes,
+				const struct iovec *slices, size_t n_slices,
+				uint64_t *ret_len_bytes);
+
+/* One item of a batch.  `result` and the ret_ fields are written for every item. */
+struct tiffin_item {
+	const char *key;
+	const struct iovec *slices;
+	size_t n_slices;
+	const void *attr; /* put */
+	size_t attr_bytes;
+	int result;             /* 0 or TIFFIN_E_* */
+	uint64_t ret_len_bytes; /* get */
+	uint64_t ret_id;
+};
+
+/*
+ * tiffin_put_batch, tiffin_get_batch -- many objects with few round trips.
+ *
+ * Any number of items; one that fails does not spoil the others.
+ * options->attr is not used.  Returns 0 when every item has a result, else the reason why none has.
+ */
+TIFFIN_API int tiffin_put_batch(struct tiffin_client *client, struct tiffin_item *items, size_t n_items,
+				const struct tiffin_put_options *options);
+TIFFIN_API int tiffin_get_batch(struct tiffin_client *client, struct tiffin_item *items, size_t n_items);
+
+/* tiffin_exist -- ret_results[i]: 0 there, TIFFIN_E_NOT_FOUND, or why it isn't known.  Takes no lease. */
+TIFFIN_API int tiffin_exist(struct tiffin_client *client, const char *const *keys, size_t n_keys,
+			    int *ret_results);
+
+struct tiffin_stat {
+	uint64_t object_id, len_bytes;
+	uint64_t put_at_ms;  /* since 1970, UTC */
+	uint64_t lease_left_ms;
+	uint32_t crc;        /* CRC-32C */
+	bool has_crc;
+	bool is_prefix;      /* list: stands for all keys below.  stat: keys "key/..." exist */
+	uint32_t n_replicas;
+	const void *attr;    /* stat: the caller's attr_buf; list: valid until the next tiffin_list_next() */
+	size_t attr_bytes;
+};
+
+/*
+ * tiffin_stat -- what is known of an object.  Takes no lease.
+ *
+ * attr_buf  [out] TIFFIN_ATTR_MAX bytes for the attributes, or NULL when they are not wanted.
+ *
+ * With TIFFIN_E_NOT_FOUND ret_stat->is_prefix is still written: keys below may exist without it.
+ */
+TIFFIN_API int tiffin_stat(struct tiffin_client *client, const char *key, struct tiffin_stat *ret_stat,
+			   void *attr_buf);
+
+TIFFIN_API int tiffin_remove(struct tiffin_client *client, const char *key, uint32_t flags);
+TIFFIN_API int tiffin_remove_batch(struct tiffin_client *client, const char *const *keys, size_t n_keys,
+				   uint32_t flags, int *ret_results);
+
+/* tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE. */
+TIFFIN_API int tiffin_rename(struct tiffin_client *client, const char *from, const char *to,
+			     uint32_t flags);
+
+/* tiffin_rename_batch -- all pairs at once, or none.  At most 1024. */
+TIFFIN_API int tiffin_rename_batch(struct tiffin_client *client, const char *const *from,
+				   const char *const *to, size_t n_pairs, uint32_t flags);
+
+/* tiffin_set_attr -- replace the attributes; object_id 0: of whatever version is there. */
+TIFFIN_API int tiffin_set_attr(struct tiffin_client *client, const char *key, uint64_t object_id,
+			       const void *attr, size_t attr_bytes);
+
+/* ---- lists ------------------------------------------------------------------- */
+
+/*
+ * tiffin_list_open -- walk the keys that begin with prefix, in the order of their bytes.
+ *
+ * delimiter  [in]  0: every key.  Else keys alike up to the next delimiter after the prefix come
+ *                  once, as a prefix that ends in it.
+ * after      [in]  begin behind this key or prefix; NULL or "": from the start.
+ *
+ * Keys that stay untouched meanwhile come exactly once.
+ */
+TIFFIN_API int tiffin_list_open(struct tiffin_client *client, const char *prefix, char delimiter,
+				const char *after, struct tiffin_list **ret_list);
+
+/* tiffin_list_next -- 1 and the next key (valid until the next call), 0 at the end, or TIFFIN_E_*. */
+TIFFIN_API int tiffin_list_next(struct tiffin_list *list, const char **ret_key,
+				struct tiffin_stat *ret_stat);
+TIFFIN_API void tiffin_list_close(struct tiffin_list *list);
+
+/* ---- reading piece by piece ---------------------------------------------------- */
+
+/*
+ * tiffin_view_open -- pin one version of an object and read it at leisure.
+ *
+ * Its lease is kept alive until tiffin_view_close().  Should it be lost all the same (the master was
+ * away for too long, the last copy is gone), every later read gives TIFFIN_E_LEASE or
+ * TIFFIN_E_UNREACHABLE, never other bytes.
+ */
+TIFFIN_API int tiffin_view_open(struct tiffin_client *client, const char *key,
+				struct tiffin_view **ret_view);
+TIFFIN_API void tiffin_view_close(struct tiffin_view *view);
+TIFFIN_API void tiffin_view_stat(const struct tiffin_view *view, struct tiffin_stat *ret_stat);
+
+/* tiffin_view_read -- like tiffin_get_range(). Any threads at once. */
+TIFFIN_API int tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes,
+				const struct iovec *slices, size_t n_slices, uint64_t *ret_len_bytes);
+
+/*
+ * tiffin_view_borrow -- the bytes themselves, where a copy lies on this host.  No copying at all.
+ *
+ * gives:  *ret_bytes and *ret_len_bytes: the longest run that begins at offset; read-only; valid until
+ *         tiffin_view_close() as long as tiffin_view_check() says 0 after the last look.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND: no copy on this host, use tiffin_view_read().
+ */
+TIFFIN_API int tiffin_view_borrow(struct tiffin_view *view, uint64_t offset_bytes,
+				  const void **ret_bytes, uint64_t *ret_len_bytes);
+
+/* tiffin_view_check -- 0: the lease holds, what was seen was right.  TIFFIN_E_LEASE: throw it away. */
+TIFFIN_API int tiffin_view_check(struct tiffin_view *view);
+
+/* ---- writing piece by piece ---------------------------------------------------- */
+
+/*
+ * tiffin_put_begin -- an object in the making, seen by nobody until tiffin_put_commit().
+ *
+ * len_bytes  [in]  room to begin with; 0 is fine.  It grows as it is written.
+ */
+TIFFIN_API int tiffin_put_begin(struct tiffin_client *client, const char *key, uint64_t len_bytes,
+				const struct tiffin_put_options *options, struct tiffin_put **ret_put);
+
+/* tiffin_put_write -- at any offset, in any order, also again.  What is never written reads as 0. */
+TIFFIN_API int tiffin_put_write(struct tiffin_put *put, uint64_t offset_bytes,
+				const struct iovec *slices, size_t n_slices);
+
+/* tiffin_put_read -- one's own bytes back; ret_len_bytes as in tiffin_get_range(). */
+TIFFIN_API int tiffin_put_read(struct tiffin_put *put, uint64_t offset_bytes,
+			       const struct iovec *slices, size_t n_slices, uint64_t *ret_len_bytes);
+
+/* tiffin_put_truncate -- the length from now on: shorter, or longer by zeros. */
+TIFFIN_API int tiffin_put_truncate(struct tiffin_put *put, uint64_t len_bytes);
+TIFFIN_API uint64_t tiffin_put_len(const struct tiffin_put *put);
+
+/*
+ * tiffin_put_commit -- publish: from now on readers find exactly these bytes.
+ *
+ * takes:  put, whatever the result; a failed commit leaves nothing behind.
+ */
+TIFFIN_API int tiffin_put_commit(struct tiffin_put *put, const void *attr, size_t attr_bytes,
+				 uint64_t *ret_id);
+
+/* tiffin_put_abort -- nothing of it was ever there.  NULL is fine. */
+TIFFIN_API void tiffin_put_abort(struct tiffin_put *put);
+
+/* ---- memory -------------------------------------------------------------------- */
+
+/*
+ * tiffin_register -- tell the transports of memory that slices will point into (RDMA pins it).
+ *
+ * Not needed for correctness.  Whole pages are best.  May overlap nothing registered before.
+ */
+TIFFIN_API int tiffin_register(struct tiffin_client *client, void *at, size_t len_bytes);
+TIFFIN_API int tiffin_unregister(struct tiffin_client *client, void *at);
+
+/* ---- lending memory ------------------------------------------------------------ */
+
+/* Zero or NULL means the default.  Set struct_bytes. */
+struct tiffin_mount_options {
+	size_t struct_bytes;
+	const char *name;   /* for people, unique; default "client name.n" */
+	const char *path;   /* a file to keep the bytes in (in /dev/shm or on DAX); NULL: anonymous */
+	const char *listen; /* addresses, blank between; default "unix:DIR/NAME.sock" beside the master's socket */
+	uint64_t size_bytes;
+	bool wipe;
+	bool huge_pages;
+	void (*progress)(void *arg, uint64_t done_bytes, uint64_t all_bytes);
+	void *progress_arg;
+};
+
+/* tiffin_mount -- lend memory of this process as a segment, until tiffin_unmount() or tiffin_close(). */
+TIFFIN_API int tiffin_mount(struct tiffin_client *client, const struct tiffin_mount_options *options,
+			    uint64_t *ret_segment_id);
+TIFFIN_API int tiffin_unmount(struct tiffin_client *client, uint64_t segment_id);
+
+/* ---- what the master knows ------------------------------------------------------ */
+
+struct tiffin_space {
+	uint64_t size_bytes, used_bytes, resting_bytes, n_objects;
+	uint32_t n_segments, n_clients;
+};
+TIFFIN_API int tiffin_space(struct tiffin_client *client, struct tiffin_space *ret_space);
+
+struct tiffin_segment {
+	uint64_t segment_id, epoch, size_bytes, used_bytes, resting_bytes, hole_bytes, client_id;
+	const char *name, *host, *endpoint, *medium, *state; /* valid during the call */
+};
+struct tiffin_client_state {
+	uint64_t client_id, silent_ms;
+	uint32_t n_segments, n_puts;
+	const char *name, *host, *state;
+};
+struct tiffin_put_state {
+	uint64_t object_id, client_id, len_bytes, age_ms, lease_left_ms;
+	const char *key;
+};
+
+/* Each calls fn for every one, by id; a result other than 0 ends the walk and is returned. */
+TIFFIN_API int tiffin_segments(struct tiffin_client *client,
+			       int (*fn)(void *arg, const struct tiffin_segment *segment), void *arg);
+TIFFIN_API int tiffin_clients(struct tiffin_client *client,
+			      int (*fn)(void *arg, const struct tiffin_client_state *state), void *arg);
+TIFFIN_API int tiffin_puts(struct tiffin_client *client,
+			   int (*fn)(void *arg, const struct tiffin_put_state *put), void *arg);
+TIFFIN_API int tiffin_stats(struct tiffin_client *client,
+			    int (*fn)(void *arg, const char *name, uint64_t value), void *arg);
+
+/* ---- changes -------------------------------------------------------------------- */
+
+enum tiffin_change { TIFFIN_CHANGE_PUT = 1, TIFFIN_CHANGE_REMOVED = 2, TIFFIN_CHANGE_ATTR = 3 };
+
+/*
+ * tiffin_watch_open -- call fn for every change of keys that begin with prefix.
+ *
+ * fn runs on a thread of the library, one call at a time, and may not call back into this client.
+ * key NULL: some changes were missed (overflow, or the connection was lost): look at everything anew.
+ */
+TIFFIN_API int tiffin_watch_open(struct tiffin_client *client, const char *prefix,
+				 void (*fn)(void *arg, int change, const char *key, uint64_t object_id),
+				 void *arg, struct tiffin_watch **ret_watch);
+TIFFIN_API void tiffin_watch_close(struct tiffin_watch *watch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/writing.h"
+
+#include <string.h>
+
+#include "core/ask.h"
+#include "core/statuses.h"
+#include "core/why.h"
+#include "transfer/base/num.h"
+
+/* ---- grants --------------------------------------------------------------------- */
+
+static struct token
+token_of(const struct tiffin_client *client, const struct rec_target_replica *replica,
+	 const struct rec_grant *grant)
+{
+	struct token token = {
+		.client_id = client->client_id,
+		.segment_id = replica->segment_id,
+		.segment_epoch = replica->segment_epoch,
+		.offset_bytes = grant->offset_bytes,
+		.len_bytes = grant->len_bytes,
+		.until_ms = grant->until_ms,
+		.rights = TOKEN_WRITE | TOKEN_READ,
+	};
+
+	memcpy(token.mac, grant->mac.bytes, sizeof(token.mac));
+	return token;
+}
+
+static void
+replica_fini(struct writing_replica *replica)
+{
+	spot_unref(replica->spot);
+	free(replica->grants);
+	*replica = (struct writing_replica){0};
+}
+
+/* replica_init -- gives the room in it. */
+static int
+replica_init(struct writing *w, const struct rec_target_replica *from, uint64_t until_ns,
+	     struct writing_replica *replica, uint64_t *ret_room)
+{
+	uint64_t room = 0;
+	int r;
+
+	r = where_find(w->client, from->segment_id, from->segment_epoch, until_ns, &replica->spot);
+	if (r != 0)
+		return r == TIFFIN_E_NOT_FOUND ? TIFFIN_E_UNREACHABLE : r;
+	if (from->n_grants > 0) {
+		replica->grants = malloc(from->n_grants * sizeof(replica->grants[0]));
+		if (replica->grants == NULL)
+			return why_no_memory();
+	}
+	for (uint32_t i = 0; i < from->n_grants; i++) {
+		replica->grants[i] = (struct writing_grant){
+			room, token_of(w->client, from, &from->grants[i])};
+		room = num_add_sat(room, from->grants[i].len_bytes);
+	}
+	replica->n_grants = from->n_grants;
+	*ret_room = room;
+	return 0;
+}
+
+/* is_alike -- the same bytes at the same places, only with other tokens? */
+static bool
+is_alike(const struct writing *w, const struct writing_replica *fresh, size_t n)
+{
+	if (w->n_replicas != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const struct writing_replica *old = &w->replicas[i];
+
+		if (old->n_grants != fresh[i].n_grants ||
+		    old->spot->target != fresh[i].spot->target)
+			return false;
+		for (size_t j = 0; j < old->n_grants; j++)
+			if (old->grants[j].token.offset_bytes !=
+				    fresh[i].grants[j].token.offset_bytes ||
+			    old->grants[j].token.len_bytes != fresh[i].grants[j].token.len_bytes)
+				return false;
+	}
+	return true;
+}
+
+/* settle -- fresh grants take the place of the old; where ops point at, if they are alike. */
+static void
+settle(struct writing *w, struct writing_replica *fresh, size_t n)
+{
+	bool alike = is_alike(w, fresh, n);
+
+	for (size_t i = 0; alike && i < n; i++) {
+		size_t n_grants = fresh[i].n_grants;
+
+		memcpy(w->replicas[i].grants, fresh[i].grants,
+		       n_grants * sizeof(struct writing_grant));
+		replica_fini(&fresh[i]);
+	}
+	if (alike)
+		return;
+	for (size_t i = 0; i < w->n_replicas; i++)
+		replica_fini(&w->replicas[i]);
+	memcpy(w->replicas, fresh, n * sizeof(*fresh));
+	w->n_replicas = n;
+}
+
+/* take_grants -- in place of the former, if any. */
+static int
+take_grants(struct writing *w, const struct writing_granted *granted, uint64_t until_ns)
+{
+	struct writing_replica fresh[REPLICAS_MAX] = {0};
+	uint64_t room = UINT64_MAX, one = 0;
+	int r = 0;
+
+	if (granted->n_replicas > REPLICAS_MAX)
+		return why_set(TIFFIN_E_VERSION, "the master granted too many copies");
+	for (uint32_t i = 0; i < granted->n_replicas && r == 0; i++) {
+		r = replica_init(w, &granted->replicas[i], until_ns, &fresh[i], &one);
+		room = num_min(room, one);
+	}
+	if (r != 0) {
+		for (size_t i = 0; i < REPLICAS_MAX; i++)
+			replica_fini(&fresh[i]);
+		return r;
+	}
+
+	settle(w, fresh, granted->n_replicas);
+	w->room_bytes = granted->n_replicas > 0 ? room : 0;
+	w->half_ns = granted->asked_ns + granted->write_lease_ms * NS_PER_MS / 2;
+	w->until_ns = granted->asked_ns + granted->write_lease_ms * NS_PER_MS / 10 * 9;
+	return 0;
+}
+
+int
+writing_init(struct writing *w, struct tiffin_client *client,
+	     const struct writing_granted *granted, uint64_t until_ns)
+{
+	*w = (struct writing){.client = client,
+			      .object_id = granted->object_id,
+			      .master_epoch = granted->master_epoch,
+			      .is_quiet = true};
+	return take_grants(w, granted, until_ns);
+}
+
+void
+writing_fini(struct writing *w)
+{
+	for (size_t i = 0; i < w->n_replicas; i++)
+		replica_fini(&w->replicas[i]);
+	w->n_replicas = 0;
+}
+
+/* ---- ops -------------------------------------------------------------------------- */
+
+/* add_range -- ops for [at, at + len) of one replica. */
+static void
+add_range(const struct writing_replica *replica, struct moves *moves, uint64_t at_bytes,
+	  uint64_t len_bytes, const struct op *like)
+{
+	const uint64_t end = at_bytes + len_bytes;
+	struct op run = *like;
+
+	run.target = replica->spot->target;
+	for (size_t i = 0; i < replica->n_grants; i++) {
+		const struct writing_grant *grant = &replica->grants[i];
+		uint64_t from = num_max(at_bytes, grant->at_bytes);
+		uint64_t to = num_min(end, grant->at_bytes + grant->token.len_bytes);
+
+		if (from >= to)
+			continue;
+		run.token = &grant->token;
+		run.offset_bytes = grant->token.offset_bytes + (from - grant->at_bytes);
+		run.len_bytes = to - from;
+		run.skip_bytes = like->skip_bytes + (from - at_bytes);
+		moves_add_run(moves, &run);
+	}
+}
+
+void
+writing_add_ops(const struct writing *w, struct moves *moves, uint64_t at_bytes,
+		uint64_t len_bytes, const struct op *slices, size_t *ret_n_crc)
+{
+	struct op like = *slices;
+	size_t first = moves->n;
+
+	assert(num_range_fits(at_bytes, len_bytes, w->room_bytes));
+	like.kind = OP_WRITE;
+	like.want_crc = true;
+	*ret_n_crc = 0;
+	for (size_t i = 0; i < w->n_replicas; i++) {
+		add_range(&w->replicas[i], moves, at_bytes, len_bytes, &like);
+		if (i == 0)
+			*ret_n_crc = moves->n - first;
+		like.want_crc = false;
+	}
+}
+
+void
+writing_add_reads(const struct writing *w, struct moves *moves, uint64_t at_bytes,
+		  uint64_t len_bytes, const struct op *slices)
+{
+	struct op like = *slices;
+
+	assert(num_range_fits(at_bytes, len_bytes, w->room_bytes));
+	like.kind = OP_READ;
+	if (w->n_replicas > 0)
+		add_range(&w->replicas[0], moves, at_bytes, len_bytes, &like);
+}
+
+/* is_over -- can nothing of an op that ended so arrive any more? */
+static bool
+is_over(enum op_result result)
+{
+	return result == OP_DONE || result == OP_E_REFUSED || result == OP_E_INVALID;
+}
+
+enum op_result
+writing_note(struct writing *w, const struct moves *moves, size_t from, size_t to)
+{
+	enum op_result worst = OP_DONE;
+
+	for (size_t i = from; i < to; i++) {
+		const struct op *op = &moves->ops[i];
+
+		if (op->kind == OP_WRITE && !is_over(op->result))
+			w->is_quiet = false;
+		if (op->result == OP_DONE)
+			continue;
+		worst = op->result;
+		if (worst == OP_E_REFUSED || worst == OP_E_INVALID)
+			where_drop(&w->client->where, op->target->desc.segment_id);
+		else if (worst != OP_E_CANCELLED)
+			where_fail(&w->client->where, op->target->desc.segment_id);
+	}
+	return worst;
+}
+
+int
+writing_why(const struct writing *w, const char *key, enum op_result result)
+{
+	char shown[128];
+
+	return why_set(statuses_of_op(result), "\"%s\": writing to segment %lu failed: %s",
+		       why_key(shown, sizeof(shown), key, strlen(key)),
+		       w->n_replicas > 0 ? w->replicas[0].spot->target->desc.segment_id : 0,
+		       op_result_name(result));
+}
+
+bool
+writing_is_due(const struct writing *w)
+{
+	return clock_ns(w->client->clock) >= w->half_ns;
+}
+
+bool
+writing_holds(const struct writing *w)
+{
+	return clock_ns(w->client->clock) < w->until_ns;
+}
+
+/* ---- requests ----------------------------------------------------------------------- */
+
+/* lost_put -- the master does not know the put any more: its lease ran out, or it was restarted. */
+static int
+lost_put(int r)
+{
+	if (r != TIFFIN_E_NOT_FOUND && r != TIFFIN_E_DENIED)
+		return r;
+	return why_set(TIFFIN_E_LEASE, "the put was given up by the master: its write lease ran "
+			"out, or the master was restarted; put it again");
+}
+
+int
+writing_extend(struct writing *w, uint64_t more_bytes, uint64_t until_ns)
+{
+	struct msg_put_extend msg = {.object_id = w->object_id, .more_bytes = more_bytes};
+	cleanup_with(ask_fini) struct ask ask;
+	struct rep_put_extend rep;
+	int r;
+
+	ask_init(&ask, w->client);
+	r = ask_call(&ask, MSG_put_extend, msg_put_extend_encode(&ask.payload, &msg), until_ns);
+	if (r != 0)
+		return lost_put(r);
+	r = ask_read(&ask, rep_put_extend_decode(ask.reply.payload, ask.reply.arena, &rep));
+	if (r != 0)
+		return r;
+
+	return take_grants(w,
+			   &(struct writing_granted){.replicas = rep.replicas,
+						     .n_replicas = rep.n_replicas,
+						     .write_lease_ms = rep.write_lease_ms,
+						     .asked_ns = ask.asked_ns},
+			   until_ns);
+}
+
+int
+writing_end(struct writing *w, const struct rec_put_done *done, uint64_t until_ns)
+{
+	struct rec_put_done one = *done;
+	struct msg_put_end msg = {.n_puts = 1, .puts = &one};
+	cleanup_with(ask_fini) struct ask ask;
+	struct rep_put_end rep;
+	int r;
+
+	ask_init(&ask, w->client);
+	r = ask_call(&ask, MSG_put_end, msg_put_end_encode(&ask.payload, &msg), until_ns);
+	if (r == 0)
+		r = ask_read(&ask, rep_put_end_decode(ask.reply.payload, ask.reply.arena, &rep));
+	if (r == 0)
+		r = ask_count(&ask, rep.n_fates, 1);
+	if (r != 0 || rep.fates[0].status == STATUS_OK)
+		return r;
+	r = why_set(statuses_code(rep.fates[0].status), "put_end: %s",
+		    status_meaning(rep.fates[0].status));
+	return lost_put(r);
+}
+
+void
+writing_revoke(struct writing *w, uint64_t until_ns)
+{
+	struct rec_id id = {w->object_id};
+	struct msg_put_revoke msg = {.is_quiet = w->is_quiet, .n_puts = 1, .puts = &id};
+	cleanup_with(ask_fini) struct ask ask;
+	char why[WHY_MAX];
+
+	strcpy(why, tiffin_why()); /* the caller's reason is told, not how giving up went */
+	ask_init(&ask, w->client);
+	(void)ask_call(&ask, MSG_put_revoke, msg_put_revoke_encode(&ask.payload, &msg), until_ns);
+	why_set(0, "%s", why);
+}
+
+/* ---- writes under way, by epoch -------------------------------------------------------- */
+
+bool
+writing_begin(struct tiffin_client *client, struct writing_span *span, uint64_t master_epoch)
+{
+	bool is_fine;
+
+	list_link_init(&span->at);
+	span->master_epoch = master_epoch;
+	lock_take(&client->lock);
+	is_fine = master_epoch >= client->quiet_epoch;
+	if (is_fine)
+		list_push_back(&client->writings, &span->at);
+	lock_drop(&client->lock);
+	if (!is_fine)
+		why_set(TIFFIN_E_LEASE, "the master was restarted; put it again");
+	return is_fine;
+}
+
+void
+writing_finish(struct tiffin_client *client, struct writing_span *span)
+{
+	lock_take(&client->lock);
+	list_remove(&span->at);
+	lock_drop(&client->lock);
+}
+
+uint64_t
+writing_epoch(struct tiffin_client *client)
+{
+	struct link_session session;
+
+	client->link->ops->session(client->link, &session);
+	return session.master_epoch;
+}
+
+uint64_t
+writing_quiet_epoch(struct tiffin_client *client)
+{
+	uint64_t epoch = writing_epoch(client);
+
+	lock_take(&client->lock);
+	list_each(&client->writings, at)
+	{
+		uint64_t one = list_of(at, struct writing_span, at)->master_epoch;
+
+		epoch = num_min(epoch, one);
+	}
+	client->quiet_epoch = num_max(client->quiet_epoch, epoch);
+	lock_drop(&client->lock);
+	return epoch;
+}

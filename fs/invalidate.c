@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/invalidate.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fs/errno.h"
+#include "fs/fs.h"
+#include "transfer/base/log.h"
+
+#define RING_MAX 4096 /* notices that may wait; more: everything is forgotten instead */
+
+struct fs_invalidate {
+	struct fs *fs;
+	struct tiffin_watch *watch;
+	pthread_t thread;
+	bool has_thread;
+
+	struct lock lock; /* LOCK_fs_changes: what follows */
+	pthread_cond_t changed;
+	bool is_stopping, is_all;
+	size_t first, n;
+	struct fs_notice ring[RING_MAX];
+};
+
+static void
+push(struct fs_invalidate *inv, const struct fs_notice *notice)
+{
+	lock_take(&inv->lock);
+	if (inv->n < RING_MAX)
+		inv->ring[(inv->first + inv->n++) % RING_MAX] = *notice;
+	else
+		inv->is_all = true;
+	pthread_cond_signal(&inv->changed);
+	lock_drop(&inv->lock);
+}
+
+static void
+push_all(struct fs_invalidate *inv)
+{
+	lock_take(&inv->lock);
+	inv->is_all = true;
+	pthread_cond_signal(&inv->changed);
+	lock_drop(&inv->lock);
+}
+
+/* on_change -- the library's thread. */
+static void
+on_change(void *arg, int change, const char *key, uint64_t object_id)
+{
+	struct fs_invalidate *inv = arg;
+	struct fs *fs = inv->fs;
+	struct fs_notice notice;
+
+	if (key == NULL)
+		push_all(inv);
+	else if (fs_nodes_notice(&fs->nodes, key, object_id, change != TIFFIN_CHANGE_ATTR,
+				 fs->opts->negative_timeout > 0, &notice))
+		push(inv, &notice);
+}
+
+/* tell -- the kernel; that it has already forgotten is fine. */
+static void
+tell(struct fs *fs, const struct fs_notice *notice)
+{
+	if (notice->nodeid != 0)
+		fuse_lowlevel_notify_inval_inode(fs->session, notice->nodeid,
+						 notice->has_pages ? 0 : -1, 0);
+	if (notice->parentid != 0)
+		fuse_lowlevel_notify_inval_entry(fs->session, notice->parentid, notice->name,
+						 strlen(notice->name));
+}
+
+static void
+tell_all(struct fs *fs)
+{
+	struct fs_notice notice;
+	uint64_t *inos;
+	size_t n;
+
+	if (fs_nodes_inos(&fs->nodes, &inos, &n) < 0) {
+		log_event(LOG_ERROR, "fs_invalidate", "what=all why=\"no memory\"");
+		return;
+	}
+	log_event(LOG_INFO, "fs_invalidate", "what=all nodes=%zu", n);
+	for (size_t i = 0; i < n; i++)
+		if (fs_nodes_notice_ino(&fs->nodes, inos[i], &notice))
+			tell(fs, &notice);
+	free(inos);
+}
+
+static void *
+run(void *arg)
+{
+	struct fs_invalidate *inv = arg;
+	struct fs_notice notice;
+
+	lock_take(&inv->lock);
+	while (!inv->is_stopping) {
+		if (inv->is_all) {
+			inv->is_all = false;
+			inv->n = 0;
+			lock_drop(&inv->lock);
+			tell_all(inv->fs);
+			lock_take(&inv->lock);
+		} else if (inv->n > 0) {
+			notice = inv->ring[inv->first];
+			inv->first = (inv->first + 1) % RING_MAX;
+			inv->n--;
+			lock_drop(&inv->lock);
+			tell(inv->fs, &notice);
+			lock_take(&inv->lock);
+		} else {
+			lock_wait(&inv->lock, &inv->changed);
+		}
+	}
+	lock_drop(&inv->lock);
+	return NULL;
+}
+
+int
+fs_invalidate_new(struct fs *fs, struct fs_invalidate **ret_inv)
+{
+	struct fs_invalidate *inv = calloc(1, sizeof(*inv));
+	int r;
+
+	if (inv == NULL)
+		return -ENOMEM;
+	inv->fs = fs;
+	lock_init(&inv->lock, LOCK_fs_changes);
+	lock_cond_init(&inv->changed);
+	r = pthread_create(&inv->thread, NULL, run, inv);
+	if (r != 0) {
+		fs_invalidate_free(inv);
+		return -r;
+	}
+	inv->has_thread = true;
+	*ret_inv = inv;
+	return 0;
+}
+
+int
+fs_invalidate_start(struct fs_invalidate *inv)
+{
+	struct fs *fs = inv->fs;
+
+	return fs_errno(tiffin_watch_open(fs->client, fs->root_key, on_change, inv, &inv->watch));
+}
+
+void
+fs_invalidate_stop(struct fs_invalidate *inv)
+{
+	if (inv->watch != NULL)
+		tiffin_watch_close(take(&inv->watch));
+	if (!inv->has_thread)
+		return;
+	lock_take(&inv->lock);
+	inv->is_stopping = true;
+	pthread_cond_signal(&inv->changed);
+	lock_drop(&inv->lock);
+	pthread_join(inv->thread, NULL);
+	inv->has_thread = false;
+}
+
+void
+fs_invalidate_free(struct fs_invalidate *inv)
+{
+	if (inv == NULL)
+		return;
+	fs_invalidate_stop(inv);
+	pthread_cond_destroy(&inv->changed);
+	lock_fini(&inv->lock);
+	free(inv);
+}
+
+void
+fs_invalidate_node(struct fs_invalidate *inv, struct fs_node *node)
+{
+	struct fs_notice notice;
+
+	if (inv == NULL)
+		return;
+	fs_node_notice(&inv->fs->nodes, node, &notice);
+	push(inv, &notice);
+}
+
+void
+fs_invalidate_attr_now(struct fs *fs, struct fs_node *node)
+{
+	if (fs->session != NULL)
+		fuse_lowlevel_notify_inval_inode(fs->session, fs_nodes_id(&fs->nodes, node), -1, 0);
+}

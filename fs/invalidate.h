@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * invalidate.h -- what others change, the kernel hears of at once.
+ *
+ *      master --watch--> library's thread --ring--> our thread --notify--> kernel
+ *
+ * The library's thread may not call the library, and telling the kernel may wait
+ * for an operation under way, which may need the library: so a ring lies
+ * between.  When it is full, or changes were missed, everything is forgotten.
+ *
+ * What this mount did itself is recognised by the object's id and not told.
+ */
+#ifndef FS_INVALIDATE_H
+#define FS_INVALIDATE_H
+
+#include "transfer/base/base.h"
+
+struct fs;
+struct fs_invalidate;
+struct fs_node;
+
+/* fs_invalidate_new -- needs: fs->client and fs->session.  0 or -errno. */
+int fs_invalidate_new(struct fs *fs, struct fs_invalidate **ret_inv) MUST_CHECK;
+
+/* fs_invalidate_start -- begin to watch.  0 or -errno (then only timeouts keep the mount fresh). */
+int fs_invalidate_start(struct fs_invalidate *inv) MUST_CHECK;
+
+/* fs_invalidate_stop -- no more notices; may be called twice. */
+void fs_invalidate_stop(struct fs_invalidate *inv);
+void fs_invalidate_free(struct fs_invalidate *inv);
+
+/* fs_invalidate_node -- forget pages, attributes and name of a node.  NULL inv is fine.  thread: any. */
+void fs_invalidate_node(struct fs_invalidate *inv, struct fs_node *node);
+
+/* fs_invalidate_attr_now -- forget the attributes alone; never waits, so any operation may call it. */
+void fs_invalidate_attr_now(struct fs *fs, struct fs_node *node);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/lookup.h"
+
+#include <errno.h>
+
+#include "fs/errno.h"
+#include "fs/work.h"
+
+/* What the master says of a name. */
+struct answer {
+	struct tiffin_stat stat;
+	bool is_object; /* one that can be a file */
+	bool is_dir;    /* keys lie below */
+	uint8_t blob[TIFFIN_ATTR_MAX];
+};
+
+static int
+ask(struct fs *fs, const char *key, struct answer *ret_answer)
+{
+	int code;
+
+	ret_answer->stat = (struct tiffin_stat){0};
+	code = tiffin_stat(fs->client, key, &ret_answer->stat, ret_answer->blob);
+	if (code != 0 && code != TIFFIN_E_NOT_FOUND)
+		return fs_errno(code);
+	ret_answer->is_object = code == 0 && !fs_is_marker(key, &ret_answer->stat);
+	ret_answer->is_dir = ret_answer->stat.is_prefix;
+	return 0;
+}
+
+/* exists_below -- for the one directory whose name is no key: "%_" in a root without prefix. */
+static int
+exists_below(struct fs *fs, const char *dir, bool *ret_exists)
+{
+	struct tiffin_list *list;
+	struct tiffin_stat stat;
+	const char *key;
+	int r;
+
+	r = tiffin_list_open(fs->client, dir, '\0', NULL, &list);
+	if (r < 0)
+		return fs_errno(r);
+	r = tiffin_list_next(list, &key, &stat);
+	tiffin_list_close(list);
+	if (r < 0)
+		return fs_errno(r);
+	*ret_exists = r > 0;
+	return 0;
+}
+
+/* ---- files ------------------------------------------------------------------------------ */
+
+void
+fs_look_version(struct fs *fs, const struct tiffin_stat *stat, struct fs_version *ret_version)
+{
+	ret_version->object_id = stat->object_id;
+	ret_version->len_bytes = stat->len_bytes;
+	fs_attr_of(fs, stat, FS_ATTR_FILE, &ret_version->attr);
+	if (ret_version->attr.kind == FS_ATTR_DIR) /* of a marker's attributes, but no marker */
+		ret_version->attr.kind = FS_ATTR_FILE;
+}
+
+/* adopt -- the node shows this version from now on.  false: it is open and stands for another. */
+static bool
+adopt(struct fs *fs, struct fs_node *node, const struct fs_version *version)
+{
+	struct fs_version shown;
+
+	assert(lock_held(&node->lock));
+
+	fs_node_shown(&fs->nodes, node, &shown);
+	if (node->n_opens > 0 && shown.object_id != 0 && shown.object_id != version->object_id)
+		return false;
+	fs_node_show(&fs->nodes, node, version);
+	return true;
+}
+
+static void
+version_of_work(const struct fs_node *node, struct fs_version *ret_version)
+{
+	*ret_version = (struct fs_version){
+		.len_bytes = fs_work_len(node),
+		.attr = node->work.attr,
+	};
+}
+
+int
+fs_look_file(struct fs *fs, struct fs_node *node, struct fs_version *ret_version)
+{
+	char key[FS_KEY_ROOM];
+	struct answer answer;
+	int r;
+
+	assert(lock_held(&node->lock));
+
+	if (node->work.put != NULL) {
+		version_of_work(node, ret_version);
+		return 0;
+	}
+	fs_node_shown(&fs->nodes, node, ret_version);
+	if (!fs_node_is_linked(&fs->nodes, node))
+		return 0;
+
+	fs_node_key(&fs->nodes, node, key);
+	r = ask(fs, key, &answer);
+	if (r < 0)
+		return r;
+	if (answer.is_object) {
+		struct fs_version newest;
+
+		fs_look_version(fs, &answer.stat, &newest);
+		if (adopt(fs, node, &newest))
+			*ret_version = newest;
+		return 0;
+	}
+	return node->n_opens > 0 ? 0 : -ESTALE;
+}
+
+int
+fs_look_found(struct fs *fs, const char *key, struct fs_version *version, struct fs_node **ret_node)
+{
+	struct fs_node *node;
+	bool is_it;
+	int r;
+
+	for (;;) { /* at most twice: a node just made is not open */
+		r = fs_nodes_look(&fs->nodes, /* is_dir= */ false, key, &node);
+		if (r < 0)
+			return r;
+		lock_take(&node->lock);
+		is_it = true;
+		if (node->work.put != NULL)
+			version_of_work(node, version);
+		else
+			is_it = adopt(fs, node, version);
+		if (!is_it)
+			fs_node_detach(&fs->nodes, node);
+		lock_drop(&node->lock);
+		if (is_it)
+			break;
+		fs_node_unref(&fs->nodes, node);
+	}
+	*ret_node = node;
+	return 0;
+}
+
+/* look_working -- a file that is being written here. */
+static bool
+look_working(struct fs *fs, const char *key, struct fs_node **ret_node,
+	     struct fs_version *ret_version)
+{
+	struct fs_node *node = fs_nodes_find(&fs->nodes, /* is_dir= */ false, key);
+	bool is_working;
+
+	if (node == NULL)
+		return false;
+	lock_take(&node->lock);
+	is_working = node->work.put != NULL;
+	if (is_working)
+		version_of_work(node, ret_version);
+	lock_drop(&node->lock);
+	if (is_working)
+		*ret_node = node;
+	else
+		fs_node_unref(&fs->nodes, node);
+	return is_working;
+}
+
+/* ---- directories ------------------------------------------------------------------------- */
+
+int
+fs_look_dir(struct fs *fs, const char *key, struct fs_version *ret_version)
+{
+	struct answer answer = {0};
+	int r = 0;
+
+	*ret_version = (struct fs_version){0};
+	if (key[0] == '\0') {
+		lock_take(&fs->nodes.lock);
+		ret_version->attr = fs->root_attr;
+		lock_drop(&fs->nodes.lock);
+		return 0;
+	}
+	if (!fs_path_is_piece(key))
+		r = ask(fs, key, &answer);
+	if (r < 0)
+		return r;
+	if (fs_is_marker(key, &answer.stat))
+		fs_attr_of(fs, &answer.stat, FS_ATTR_DIR, &ret_version->attr);
+	else
+		fs_attr_default(&fs->defaults, FS_ATTR_DIR, fs->started_ms, &ret_version->attr);
+	return 0;
+}
+
+static int
+look_dir(struct fs *fs, const char *key, struct fs_node **ret_node, struct fs_version *ret_version)
+{
+	int r = fs_look_dir(fs, key, ret_version);
+
+	if (r == 0)
+		r = fs_nodes_look(&fs->nodes, /* is_dir= */ true, key, ret_node);
+	if (r == 0)
+		fs_node_show(&fs->nodes, *ret_node, ret_version);
+	return r;
+}
+
+/* look_kept -- a directory that lost its last key here. */
+static int
+look_kept(struct fs *fs, const char *key, struct fs_node **ret_node, struct fs_version *ret_version)
+{
+	struct fs_node *node = fs_nodes_find(&fs->nodes, /* is_dir= */ true, key);
+
+	if (node == NULL)
+		return -ENOENT;
+	if (!fs_node_is_kept(&fs->nodes, node)) {
+		fs_node_unref(&fs->nodes, node);
+		return -ENOENT;
+	}
+	fs_node_shown(&fs->nodes, node, ret_version);
+	*ret_node = node;
+	return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static int
+look_plain(struct fs *fs, const struct fs_step *step, struct fs_node **ret_node,
+	   struct fs_version *ret_version)
+{
+	struct answer answer = {0};
+	int r;
+
+	if (step->file[0] == '\0')
+		r = exists_below(fs, step->dir, &answer.is_dir);
+	else if (look_working(fs, step->file, ret_node, ret_version))
+		return 0;
+	else
+		r = ask(fs, step->file, &answer);
+	if (r < 0)
+		return r;
+
+	if (answer.is_dir && step->dir[0] != '\0')
+		return look_dir(fs, step->dir, ret_node, ret_version);
+	if (answer.is_object) {
+		fs_look_version(fs, &answer.stat, ret_version);
+		return fs_look_found(fs, step->file, ret_version, ret_node);
+	}
+	return step->dir[0] == '\0' ? -ENOENT : look_kept(fs, step->dir, ret_node, ret_version);
+}
+
+/* look_self -- the file whose name its directory has taken. */
+static int
+look_self(struct fs *fs, const struct fs_step *step, struct fs_node **ret_node,
+	  struct fs_version *ret_version)
+{
+	struct answer answer;
+	int r;
+
+	if (look_working(fs, step->file, ret_node, ret_version))
+		return 0;
+	r = ask(fs, step->file, &answer);
+	if (r < 0)
+		return r;
+	if (!answer.is_object || !answer.is_dir)
+		return -ENOENT;
+	fs_look_version(fs, &answer.stat, ret_version);
+	return fs_look_found(fs, step->file, ret_version, ret_node);
+}
+
+static int
+look(struct fs *fs, struct fs_node *parent, const char *name, struct fuse_entry_param *ret_entry)
+{
+	struct fs_version version;
+	struct fs_node *node;
+	struct fs_step step;
+	int r;
+
+	r = fs_step_down(fs, parent, name, &step);
+	if (r == -EINVAL)
+		return -ENOENT;
+	if (r < 0)
+		return r;
+
+	switch (step.kind) {
+	case FS_PATH_PLAIN:
+		r = look_plain(fs, &step, &node, &version);
+		break;
+	case FS_PATH_PIECE:
+		r = look_dir(fs, step.dir, &node, &version);
+		break;
+	case FS_PATH_SELF:
+		r = look_self(fs, &step, &node, &version);
+		break;
+	}
+	if (r < 0)
+		return r;
+	fs_entry(fs, node, &version, ret_entry);
+	fs_node_unref(&fs->nodes, node);
+	return 0;
+}
+
+void
+fs_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct fuse_entry_param entry = {0};
+	int r = look(fs, fs_node_of(req, parent), name, &entry);
+
+	if (r == -ENOENT && fs->opts->negative_timeout > 0) {
+		entry.entry_timeout = (double)fs->opts->negative_timeout / 1000;
+		r = 0;
+	}
+	if (r < 0)
+		fs_reply(req, r);
+	else if (fuse_reply_entry(req, &entry) == -ENOENT && entry.ino != 0)
+		fs_node_forget(&fs->nodes, fs_node_of(req, entry.ino), 1);
+}
+
+void
+fs_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
+{
+	fs_node_forget(&fs_of(req)->nodes, fs_node_of(req, ino), n);
+	fuse_reply_none(req);
+}
+
+void
+fs_op_forget_multi(fuse_req_t req, size_t n, struct fuse_forget_data *forgets)
+{
+	for (size_t i = 0; i < n; i++)
+		fs_node_forget(&fs_of(req)->nodes, fs_node_of(req, forgets[i].ino),
+			       forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+void
+fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs_node *node = fs_node_of(req, ino);
+	struct fs *fs = fs_of(req);
+	struct fs_version version;
+	char key[FS_KEY_ROOM];
+	struct stat stat;
+	int r;
+
+	(void)fi;
+	if (node->is_dir) {
+		fs_node_key(&fs->nodes, node, key);
+		r = fs_look_dir(fs, key, &version);
+	} else {
+		lock_take(&node->lock);
+		r = fs_look_file(fs, node, &version);
+		lock_drop(&node->lock);
+	}
+	if (r < 0) {
+		fs_reply(req, r);
+		return;
+	}
+	fs_attr_show(&version.attr, node->ino, version.len_bytes, &stat);
+	fuse_reply_attr(req, &stat, (double)fs->opts->attr_timeout / 1000);
+}

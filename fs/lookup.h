@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * lookup.h -- what is there: names to nodes, nodes to attributes.
+ *
+ * A name is a directory when keys lie below it, when it has a marker, or when
+ * it was emptied here and is kept; otherwise it may be a file.
+ */
+#ifndef FS_LOOKUP_H
+#define FS_LOOKUP_H
+
+#include "fs/fs.h"
+
+/*
+ * fs_look_file -- the newest version of a file node: of the work under way, or the master's.
+ *
+ * needs:   node's lock.
+ * result:  0; -ENOENT; -ESTALE: the path has another version now; -errno.
+ */
+int fs_look_file(struct fs *fs, struct fs_node *node, struct fs_version *ret_version) MUST_CHECK;
+
+/* fs_look_dir -- attributes of a directory that exists: its marker's, or the mount's defaults. */
+int fs_look_dir(struct fs *fs, const char *key, struct fs_version *ret_version) MUST_CHECK;
+
+/*
+ * fs_look_found -- the node of a file that the master told of.
+ *
+ * version  [in, out] as told; the working one's if it is being written here.
+ * gives:   a reference.
+ * result:  0 or -ENOMEM.
+ */
+int fs_look_found(struct fs *fs, const char *key, struct fs_version *version,
+		  struct fs_node **ret_node) MUST_CHECK;
+
+/* fs_look_version -- what a file's stat(2) shows of an object. */
+void fs_look_version(struct fs *fs, const struct tiffin_stat *stat, struct fs_version *ret_version);
+
+void fs_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fs_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n);
+void fs_op_forget_multi(fuse_req_t req, size_t n, struct fuse_forget_data *forgets);
+void fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fs_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *stat, int to_set,
+		   struct fuse_file_info *fi);
+
+#endif

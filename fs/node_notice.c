@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "fs/node.h"
+#include "fs/node_table.h"
+#include "transfer/base/err.h"
+
+/* name_of -- where a path stands: its directory's node, if there is one, and its name there. */
+static void
+name_of(struct fs_nodes *nodes, bool is_dir, const char *key, struct fs_notice *notice)
+{
+	char dir[FS_KEY_ROOM];
+	struct fs_node *parent;
+	size_t n_dir;
+
+	fs_path_split(key, is_dir, &n_dir, notice->name);
+	memcpy(dir, key, n_dir);
+	dir[n_dir] = '\0';
+	parent = fs_nodes_find_locked(nodes, /* is_dir= */ true, dir);
+	notice->parentid = parent != NULL ? fs_nodes_id(nodes, parent) : 0;
+}
+
+/* nearest -- the name that leads to the key from the deepest directory that is known. */
+static bool
+nearest(struct fs_nodes *nodes, const char *key, struct fs_notice *notice)
+{
+	size_t n_root = strlen(nodes->root->key);
+	char at[FS_KEY_ROOM];
+	bool is_dir = false;
+	size_t n_dir;
+
+	memcpy(at, key, strlen(key) + 1);
+	while (strlen(at) > n_root) {
+		name_of(nodes, is_dir, at, notice);
+		if (notice->parentid != 0)
+			return true;
+		fs_path_split(at, is_dir, &n_dir, notice->name);
+		at[n_dir] = '\0';
+		is_dir = true;
+	}
+	return false;
+}
+
+bool
+fs_nodes_notice(struct fs_nodes *nodes, const char *key, uint64_t object_id, bool is_new_id,
+		bool is_negative, struct fs_notice *ret_notice)
+{
+	size_t n = strlen(key);
+	struct fs_node *node;
+	bool is_news = false;
+
+	if (n > FS_PATH_KEY_MAX || n <= strlen(nodes->root->key))
+		return false;
+
+	*ret_notice = (struct fs_notice){0};
+	lock_take(&nodes->lock);
+	node = fs_nodes_find_locked(nodes, /* is_dir= */ false, key);
+	if (node == NULL && key[n - 1] == '/') {
+		node = fs_nodes_find_locked(nodes, /* is_dir= */ true, key);
+		is_new_id = false; /* a marker: only the attributes of a directory */
+	}
+	if (node != NULL && !node->has_work &&
+	    (!is_new_id || node->shown.object_id != object_id)) {
+		is_news = true;
+		ret_notice->nodeid = fs_nodes_id(nodes, node);
+		if (is_new_id)
+			name_of(nodes, node->is_dir, node->key, ret_notice);
+	} else if (node == NULL && is_negative) {
+		is_news = nearest(nodes, key, ret_notice);
+	}
+	lock_drop(&nodes->lock);
+	return is_news;
+}
+
+static void
+all_of(struct fs_nodes *nodes, struct fs_node *node, struct fs_notice *ret_notice)
+{
+	*ret_notice = (struct fs_notice){.nodeid = fs_nodes_id(nodes, node), .has_pages = true};
+	if (node->is_linked && node != nodes->root)
+		name_of(nodes, node->is_dir, node->key, ret_notice);
+}
+
+void
+fs_node_notice(struct fs_nodes *nodes, struct fs_node *node, struct fs_notice *ret_notice)
+{
+	lock_take(&nodes->lock);
+	all_of(nodes, node, ret_notice);
+	lock_drop(&nodes->lock);
+}
+
+int
+fs_nodes_inos(struct fs_nodes *nodes, uint64_t **ret_inos, size_t *ret_n)
+{
+	uint64_t *inos;
+	size_t at = 0;
+	size_t n = 0;
+	void *node;
+
+	lock_take(&nodes->lock);
+	inos = calloc(nodes->by_ino.n + 1, sizeof(*inos));
+	while (inos != NULL && map_next(&nodes->by_ino, &at, &inos[n], &node))
+		n++;
+	lock_drop(&nodes->lock);
+
+	if (inos == NULL)
+		return err_new(-ENOMEM);
+	*ret_inos = inos;
+	*ret_n = n;
+	return 0;
+}
+
+bool
+fs_nodes_notice_ino(struct fs_nodes *nodes, uint64_t ino, struct fs_notice *ret_notice)
+{
+	struct fs_node *node;
+
+	lock_take(&nodes->lock);
+	node = map_get(&nodes->by_ino, ino);
+	if (node != NULL)
+		all_of(nodes, node, ret_notice);
+	lock_drop(&nodes->lock);
+	return node != NULL;
+}

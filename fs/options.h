@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* options.h -- settings of one mount, from options.def and the words of the command line. */
+#ifndef FS_OPTIONS_H
+#define FS_OPTIONS_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "transfer/base/base.h"
+#include "transfer/base/log.h"
+#include "transfer/base/options.h"
+
+struct fs_options {
+#define OPTION(kind, field, unit, def, min, max, help) OPTION_FIELD_##kind(field)
+#include "fs/options.def"
+#undef OPTION
+	/* What is not in the list. */
+	char *source; /* the master's address; "" in the list of words: this user's */
+	char *dir;
+	char *mount_words; /* for the kernel: "nosuid,nodev" */
+	bool is_foreground, is_debug, is_single, wants_help, wants_version, is_fake;
+	int ready_fd; /* -1: nobody waits */
+	uid_t uid_is;
+	gid_t gid_is;
+	mode_t umask_is;
+	enum log_level log_level_is;
+};
+
+/* fs_options_init -- defaults.  0 or -ENOMEM. */
+int fs_options_init(struct fs_options *opts) MUST_CHECK;
+void fs_options_fini(struct fs_options *opts);
+
+/*
+ * fs_options_args -- SOURCE DIR [-o a,b=c] ..., as a person, mount(8) or fstab write it.
+ *
+ * result:  0; -EINVAL or -ENOMEM with one line in why that names the word.
+ */
+int fs_options_args(struct fs_options *opts, int argc, char **argv, char *why,
+		    size_t why_cap) MUST_CHECK;
+
+void fs_options_print_help(FILE *to);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/books.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "transfer/base/err.h"
+#include "transfer/base/log.h"
+#include "transfer/base/num.h"
+
+int
+books_journal(struct master *master, const struct record *record)
+{
+	int r = journal_add(&master->journal, record);
+
+	if (r < 0)
+		return err_up(r);
+	books_hold(master, master->batch);
+	return 0;
+}
+
+struct books_mark
+books_mark(const struct master *master)
+{
+	return (struct books_mark){master->journal.bytes.end, master->journal.n_records,
+				   master->journal.wants_sync};
+}
+
+void
+books_rewind(struct master *master, struct books_mark mark)
+{
+	master->journal.bytes.end = mark.end;
+	master->journal.n_records = mark.n_records;
+	master->journal.wants_sync = mark.wants_sync;
+}
+
+struct object *
+books_find(struct master *master, struct tenant *tenant, const uint8_t *key, size_t key_len)
+{
+	struct key *found = index_get(tenant->index, key, key_len);
+	struct object *object;
+
+	if (found == NULL)
+		return NULL;
+	object = object_of(found);
+	books_hold(master, object->batch);
+	return object;
+}
+
+/* What an object counts in the index, coming (+1) or going (-1). */
+static void
+count_object(struct master *master, const struct object *object, int sign)
+{
+	uint64_t bytes = object->len_bytes * object->n_replicas;
+
+	object->tenant->n_objects += (uint64_t)sign;
+	object->tenant->bytes += (uint64_t)sign * object->len_bytes;
+	counter_add(&master->counters.objects, (uint64_t)sign);
+	counter_add(&master->counters.object_bytes, (uint64_t)sign * bytes);
+}
+
+/* Its key has left the index already. */
+static void
+leave_books(struct master *master, struct object *object)
+{
+	map_take(&master->objects, object->id);
+	list_remove(&object->at_lru);
+	object->is_indexed = false;
+	count_object(master, object, -1);
+}
+
+int
+books_enter(struct master *master, struct object *object, struct object **ret_old)
+{
+	struct key *old;
+	int r = map_put(&master->objects, object->id, object);
+
+	if (r < 0)
+		return err_new(-ENOMEM);
+	r = index_put(object->tenant->index, &object->key, &old);
+	if (r < 0) {
+		map_take(&master->objects, object->id);
+		return err_up(r);
+	}
+
+	object->is_indexed = true;
+	if (object->len_bytes > 0)
+		list_push_front(&master->lru, &object->at_lru);
+	count_object(master, object, +1);
+	*ret_old = old == NULL ? NULL : object_of(old);
+	if (*ret_old != NULL)
+		leave_books(master, *ret_old);
+	return 0;
+}
+
+void
+books_rest(struct master *master, const struct replica *rep, const struct rest_terms *terms)
+{
+	assert(rep->state == REPLICA_REMOVED || rep->state == REPLICA_FAILED);
+	quarantine_add(&master->quarantine, rep->segment, replica_extents(rep), rep->n_extents, terms);
+}
+
+static void
+drop_stored(struct master *master, struct object *object, struct replica *rep, enum replica_state to)
+{
+	struct rest_terms terms = {
+		.until_ms = object->lease_until_ms,
+		.batch = master->batch,
+		.now_ms = master->now_ms,
+	};
+
+	replica_move(rep, to);
+	books_rest(master, rep, &terms);
+	object_drop_replica(object, rep);
+}
+
+/* ---- ghosts: removed, but somebody still reads them under a lease ---- */
+
+static void
+unclaim(struct master *master, const struct object *object, const struct replica *until)
+{
+	for (const struct replica *rep = object->replicas; rep != until; rep = rep->next)
+		for (uint32_t i = 0; i < rep->n_extents; i++)
+			segment_unclaim(rep->segment, replica_extents(rep)[i], master->now_ms);
+}
+
+static int
+claim_copy(struct master *master, const struct replica *rep)
+{
+	uint64_t batch;
+
+	for (uint32_t i = 0; i < rep->n_extents; i++) {
+		int r = segment_claim(rep->segment, replica_extents(rep)[i],
+				      &master->quarantine.opener, &batch);
+
+		if (r < 0) {
+			while (i-- > 0)
+				segment_unclaim(rep->segment, replica_extents(rep)[i],
+						master->now_ms);
+			return err_up(r);
+		}
+	}
+	return 0;
+}
+
+static int
+become_ghost(struct master *master, struct object *object)
+{
+	int r = map_put(&master->ghosts, object->id, object);
+
+	if (r < 0)
+		return err_new(-ENOMEM);
+	object_each_replica(object, rep)
+	{
+		r = claim_copy(master, rep);
+		if (r < 0) {
+			unclaim(master, object, rep);
+			map_take(&master->ghosts, object->id);
+			return err_up(r);
+		}
+	}
+	object->is_ghost = true;
+	list_push_back(&master->ghost_list, &object->at_lru);
+	return 0;
+}
+
+void
+books_scrap(struct master *master, struct object *object, enum replica_state to)
+{
+	assert(!object->is_indexed && !object->is_ghost);
+
+	object->batch = master->batch; /* of its removal, from now on */
+	if (object->replicas != NULL && lease_runs(object, master->now_ms) &&
+	    become_ghost(master, object) == 0) {
+		object_each_replica(object, rep)
+			replica_move(rep, to);
+		return;
+	}
+	while (object->replicas != NULL)
+		drop_stored(master, object, object->replicas, to);
+	object_free(object);
+}
+
+void
+books_ghost_drop(struct master *master, struct replica *rep)
+{
+	struct object *object = rep->object;
+	struct rest_terms terms = {
+		.batch = object->batch, .now_ms = master->now_ms, .has_claim = true};
+
+	assert(object->is_ghost);
+
+	books_rest(master, rep, &terms);
+	object_drop_replica(object, rep);
+	if (object->replicas != NULL)
+		return;
+	map_take(&master->ghosts, object->id);
+	object_free(object);
+}
+
+/* The list is walked round and round, a few a turn; whose lease is over goes to rest. */
+void
+books_sweep_ghosts(struct master *master, unsigned max_steps)
+{
+	for (unsigned n = 0; n < max_steps && !list_is_empty(&master->ghost_list); n++) {
+		struct object *object =
+			list_of(list_first(&master->ghost_list), struct object, at_lru);
+
+		list_remove(&object->at_lru);
+		list_push_back(&master->ghost_list, &object->at_lru);
+		if (lease_runs(object, master->now_ms))
+			continue;
+		for (unsigned left = object->n_replicas; left > 0; left--)
+			books_ghost_drop(master, object->replicas);
+	}
+}
+
+void
+books_leave(struct master *master, struct object *object)
+{
+	struct key *key = index_take(object->tenant->index, object->key.bytes, object->key.len_bytes);
+
+	assert(key == &object->key);
+	leave_books(master, object);
+}
+
+int
+books_remove(struct master *master, struct object *object, enum replica_state to)
+{
+	struct record record = {.kind = RECORD_OBJECT_REMOVE, .object_id = object->id};
+	int r = books_journal(master, &record);
+
+	if (r < 0)
+		return err_up(r);
+	books_changed(master, CHANGE_REMOVED, object);
+	books_leave(master, object);
+	books_scrap(master, object, to);
+	return 0;
+}
+
+int
+books_lose(struct master *master, struct replica *rep)
+{
+	struct object *object = rep->object;
+	struct record record = {.kind = RECORD_REPLICA_REMOVE,
+				.object_id = object->id,
+				.segment_id = rep->segment->id};
+	int r;
+
+	if (object->n_replicas == 1) {
+		r = books_remove(master, object, REPLICA_FAILED);
+		if (r == 0)
+			counter_add(&master->counters.objects_lost, 1);
+		return err_up(r);
+	}
+	r = books_journal(master, &record);
+	if (r < 0)
+		return err_up(r);
+	counter_sub(&master->counters.object_bytes, object->len_bytes);
+	drop_stored(master, object, rep, REPLICA_FAILED);
+	return 0;
+}
+
+void
+books_changed(struct master *master, enum change_kind kind, const struct object *object)
+{
+	struct change *change;
+
+	if (list_is_empty(&master->watches))
+		return;
+	change = malloc(sizeof(*change) + object->key.len_bytes);
+	if (change == NULL || vec_push(&master->changes, change) < 0) {
+		free(change);
+		list_each(&master->watches, link)
+			list_of(link, struct watch, at_master)->overflowed = true;
+		return;
+	}
+	change->batch = master->batch;
+	change->object_id = object->id;
+	change->kind = (uint8_t)kind;
+	change->tenant = object->tenant;
+	change->key_len = object->key.len_bytes;
+	memcpy(change->key, object->key.bytes, object->key.len_bytes);
+}
+
+/* ---- read leases ---- */
+
+/* The master's promise lasts a little longer than what it says, for clocks that run apart. */
+static uint64_t
+with_margin(uint64_t len_ms)
+{
+	return len_ms + len_ms / 64 + 10;
+}
+
+static void
+lease_stretch(struct master *master, struct object *object, uint64_t len_ms)
+{
+	uint64_t until_ms = num_add_sat(master->now_ms, with_margin(len_ms));
+
+	object->lease_until_ms = num_max(object->lease_until_ms, until_ms);
+	if (list_link_is_on(&object->at_lru)) {
+		list_remove(&object->at_lru);
+		list_push_front(&master->lru, &object->at_lru);
+	}
+}
+
+uint32_t
+lease_grant(struct master *master, struct object *object, uint64_t len_ms)
+{
+	if (!lease_runs(object, master->now_ms)) {
+		object->lease_id++;
+		object->n_holders = 0;
+	}
+	object->n_holders++;
+	lease_stretch(master, object, len_ms);
+	return object->lease_id;
+}
+
+bool
+lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms)
+{
+	if (object->lease_id != lease_id || !lease_runs(object, master->now_ms))
+		return false;
+	lease_stretch(master, object, len_ms);
+	return true;
+}
+
+void
+lease_release(struct master *master, struct object *object, uint32_t lease_id)
+{
+	if (object->lease_id != lease_id || !lease_runs(object, master->now_ms))
+		return;
+	if (object->n_holders > 0 && --object->n_holders == 0)
+		object->lease_until_ms = 0;
+}

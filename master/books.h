@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * books.h -- the changes that several requests and sweeps have in common.
+ *
+ * Each writes its record first (which may fail, and then nothing has changed) and
+ * changes memory second (which can't).  The answer under construction is held
+ * until the record is committed.
+ *
+ * thread:  the loop's.
+ */
+#ifndef MASTER_BOOKS_H
+#define MASTER_BOOKS_H
+
+#include "master/master.h"
+
+/* books_journal -- one record for the batch under construction; holds the answer at hand.  0 or -ENOMEM. */
+int books_journal(struct master *master, const struct record *record) MUST_CHECK;
+
+/* books_hold -- the answer at hand says something that batch makes true. */
+static inline void
+books_hold(struct master *master, uint64_t batch)
+{
+	if (batch > master->hold_batch)
+		master->hold_batch = batch;
+}
+
+/* books_mark, books_rewind -- take back the records written since. */
+struct books_mark {
+	size_t end, n_records;
+	bool wants_sync;
+};
+struct books_mark books_mark(const struct master *master);
+void books_rewind(struct master *master, struct books_mark mark);
+
+/* books_find -- the object of that key, its answer held until it is committed; NULL: none. */
+struct object *books_find(struct master *master, struct tenant *tenant, const uint8_t *key,
+			  size_t key_len);
+
+/*
+ * books_enter -- the object can be found from now on.
+ *
+ * gives:   *ret_old: the one of the same key that can be found no more, for books_scrap(); or NULL.
+ * result:  0 or -ENOMEM, then nothing has changed.
+ */
+int books_enter(struct master *master, struct object *object, struct object **ret_old) MUST_CHECK;
+
+/* books_leave -- it can be found no more; for books_scrap(), or to enter again under another key. */
+void books_leave(struct master *master, struct object *object);
+
+/*
+ * books_scrap -- off the index already: its extents go to rest, it is freed; the record is the caller's.
+ *
+ * While a lease on it runs it stays as a ghost: nobody finds it by its key, but who reads it may renew,
+ * and so goes on reading a version that was removed or replaced, as long as it likes.
+ */
+void books_scrap(struct master *master, struct object *object, enum replica_state to);
+
+/* books_ghost_drop -- one copy of a ghost goes (to rest); the ghost goes with its last. */
+void books_ghost_drop(struct master *master, struct replica *rep);
+void books_sweep_ghosts(struct master *master, unsigned max_steps);
+
+/* books_remove -- record and withdraw.  0 or -ENOMEM. */
+int books_remove(struct master *master, struct object *object, enum replica_state to) MUST_CHECK;
+
+/* books_lose -- one copy is gone with its segment; the object goes with its last.  0 or -ENOMEM. */
+int books_lose(struct master *master, struct replica *rep) MUST_CHECK;
+
+/* books_rest -- the extents of a replica that is REMOVED or FAILED go into quarantine. */
+void books_rest(struct master *master, const struct replica *rep, const struct rest_terms *terms);
+
+/* books_changed -- tell the watchers, once the batch under construction is committed. */
+enum change_kind { CHANGE_PUT = 1, CHANGE_REMOVED = 2, CHANGE_ATTR = 3 };
+void books_changed(struct master *master, enum change_kind kind, const struct object *object);
+
+/* ---- read leases (life: object.h) ---- */
+
+/* lease_grant -- a promise of len_ms from now.  Gives the round for renew and release. */
+uint32_t lease_grant(struct master *master, struct object *object, uint64_t len_ms);
+
+/* lease_renew -- false: the promise had ended, the object may have been read by nobody since. */
+bool lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms);
+void lease_release(struct master *master, struct object *object, uint32_t lease_id);
+
+/* lease_object -- the object or ghost of that id, or NULL. */
+static inline struct object *
+lease_object(const struct master *master, uint64_t id)
+{
+	struct object *object = id == 0 ? NULL : map_get(&master->objects, id);
+
+	return object != NULL || id == 0 ? object : map_get(&master->ghosts, id);
+}
+
+static inline bool
+lease_runs(const struct object *object, uint64_t now_ms)
+{
+	return object->lease_until_ms > now_ms;
+}
+
+/* ---- room ---- */
+
+/* evict_bytes -- remove objects leased longest ago, unleased, until so many bytes are on their way out.
+ * At most max_steps objects are looked at.  Gives the bytes. */
+uint64_t evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps);
+
+/* evict_to_mark -- above the high mark: down towards the low one, a few at a time. */
+void evict_to_mark(struct master *master);
+
+/* ---- segments come and go (segment.h has the picture) ---- */
+
+struct segment *segment_find(const struct master *master, uint64_t id);
+
+enum mount_outcome {
+	MOUNT_E_EXISTS = 1, /* somebody else lends that id or name, and is alive */
+	MOUNT_E_LATER,      /* what it was before is still being cleared away */
+};
+int segment_mount(struct master *master, struct client *client, const struct rec_segment_lent *lent)
+	MUST_CHECK;
+
+/* segment_leave -- no new data, no readers; its replicas are dropped in bounded steps by the sweep. */
+void segment_leave(struct master *master, struct segment *segment);
+
+/* segment_suspect -- its provider is silent (or is heard again). */
+void segment_suspect(struct master *master, struct segment *segment, bool is_suspect);
+
+/* client_lost -- silent for too long, or it left: its puts fail, its segments leave, it is freed. */
+void client_lost(struct master *master, struct client *client, bool is_quiet);
+
+/* ---- time ---- */
+
+/* sweep -- what time alone brings about, in bounded steps.  Gives ms until it has something to do. */
+uint64_t sweep(struct master *master);
+
+/* park -- try this request again when there may be room, at latest after put_wait_ms. 0 or -ENOMEM. */
+int park(struct master *master, struct peer *peer, const struct frame *frame) MUST_CHECK;
+
+void parked_free(struct parked *parked);
+
+/* watch_tell -- committed changes to everybody who watches.  watch_free -- it watches no more. */
+void watch_tell(struct master *master);
+void watch_free(struct watch *watch);
+
+/* dispatch_release -- send what waited for what is committed, or synced, by now. */
+void dispatch_release(struct master *master);
+
+/* unpark -- room may be there: try the waiting ones again, or for the last time. */
+void unpark(struct master *master, bool has_room);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * dispatch.c -- from a frame to its handler, and from the handler to the answer's time.
+ *
+ *      frame -> known before? -> that answer again
+ *            -> decode -> handler -> answer: at once            when all it says is committed
+ *                                    held (struct answer)       until it is
+ *                                    parked (struct parked)     until there may be room
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "master/books.h"
+#include "master/handle.h"
+#include "transfer/base/err.h"
+#include "transfer/base/log.h"
+
+/* ---- one function a message: decode, then handle ---- */
+
+#define MESSAGE(number, name, REQUEST, REPLY)                                                      \
+	static int run_##name(struct peer *peer, struct cursor payload, struct buf *out)           \
+	{                                                                                          \
+		struct msg_##name msg;                                                             \
+                                                                                                   \
+		if (msg_##name##_decode(payload, &peer->master->arena, &msg) != 0)                 \
+			return STATUS_INVALID;                                                     \
+		return handle_##name(peer, &msg, out);                                             \
+	}
+MESSAGES(MESSAGE)
+#undef MESSAGE
+
+enum { MESSAGE_NUMBERS = 64 };
+
+static const struct {
+	int (*run)(struct peer *peer, struct cursor payload, struct buf *out);
+} runs[MESSAGE_NUMBERS] = {
+#define MESSAGE(number, name, REQUEST, REPLY) [number] = {run_##name},
+	MESSAGES(MESSAGE)
+#undef MESSAGE
+};
+
+/* Requests that change something: their answers are remembered (client.h). */
+static bool
+is_lasting(uint16_t type)
+{
+	switch (type) {
+	case MSG_mount_segment:
+	case MSG_unmount_segment:
+	case MSG_put_start:
+	case MSG_put_extend:
+	case MSG_put_end:
+	case MSG_put_revoke:
+	case MSG_remove:
+	case MSG_rename:
+	case MSG_set_attr:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- answers ---- */
+
+static void
+mark_dirty(struct peer *peer)
+{
+	if (!list_link_is_on(&peer->at_dirty))
+		list_push_back(&peer->master->dirty, &peer->at_dirty);
+}
+
+static void
+send_again(struct peer *peer, const struct answer *answer)
+{
+	if (buf_append(&peer->out, buf_first(&answer->frame), buf_len(&answer->frame)) < 0)
+		peer->is_broken = true;
+	mark_dirty(peer);
+}
+
+static bool
+must_wait(const struct master *master)
+{
+	uint64_t done = master->hold_sync || (master->limits.durable_power &&
+					      master->hold_batch == master->batch)
+				? master->progress.synced
+				: master->progress.committed;
+
+	return master->hold_batch > done;
+}
+
+/* Move the frame just written at the end of peer->out into an answer that waits, or is remembered. */
+static int
+keep_answer(struct peer *peer, size_t at, uint64_t request_id, bool lasting)
+{
+	struct master *master = peer->master;
+	const uint8_t *frame = buf_first(&peer->out) + at;
+	size_t len = buf_len(&peer->out) - at;
+	struct answer *answer;
+	int r = client_answer_new(peer->client, request_id, &answer);
+
+	if (r < 0)
+		return err_up(r);
+	r = buf_append(&answer->frame, frame, len);
+	if (r < 0) {
+		answer_free(answer);
+		return err_up(r);
+	}
+	peer->client->answer_bytes += len;
+	answer->is_lasting = lasting;
+	answer->batch = master->hold_batch;
+	answer->needs_sync = master->hold_sync || master->limits.durable_power;
+	if (must_wait(master)) {
+		peer->out.end -= len;
+		list_push_back(answer->needs_sync ? &master->held_sync : &master->held,
+			       &answer->at_held);
+	}
+	return 0;
+}
+
+/* The frame's header, when the payload (or in its place the reason) stands behind it. */
+static void
+finish_frame(struct peer *peer, size_t at, const struct frame *asked, int status)
+{
+	struct frame reply = {
+		.type = asked->type,
+		.flags = asked->type == MSG_watch && status == STATUS_OK ? FRAME_REPLY | FRAME_MORE
+									 : FRAME_REPLY,
+		.status = (uint32_t)status,
+		.request_id = asked->request_id,
+	};
+
+	if (status != STATUS_OK) {
+		peer->out.end = peer->out.start + at + FRAME_HEADER_BYTES;
+		counter_add(&peer->master->counters.requests_refused, 1);
+		if (why_encode(&peer->out, status_meaning((uint32_t)status)) != 0)
+			peer->is_broken = true;
+	}
+	frame_end(&peer->out, at, &reply);
+}
+
+static void
+run(struct peer *peer, const struct frame *frame)
+{
+	struct master *master = peer->master;
+	bool lasting = peer->client != NULL && is_lasting(frame->type);
+	size_t at;
+	int status;
+
+	peer->request_id = frame->request_id;
+	master->hold_batch = 0;
+	master->hold_sync = false;
+	arena_reset(&master->arena);
+	if (frame_begin(&peer->out, &at) < 0) {
+		peer->is_broken = true;
+		return;
+	}
+	if (lasting && master->progress.is_stalled)
+		status = STATUS_UNAVAILABLE;
+	else
+		status = runs[frame->type].run(peer, frame->payload, &peer->out);
+
+	if (status == HANDLE_PARK) {
+		peer->out.end = peer->out.start + at;
+		if (park(master, peer, frame) == 0)
+			return;
+		status = STATUS_NO_SPACE;
+	}
+	if (status < 0) {
+		char trail[512];
+
+		log_event(LOG_WARN, "request.failed", "type=%s why=\"%s\"", msg_name(frame->type),
+			  err_trail(trail, sizeof(trail)));
+		status = STATUS_UNAVAILABLE;
+	}
+	if (buf_len(&peer->out) - at - FRAME_HEADER_BYTES > FRAME_PAYLOAD_MAX)
+		status = STATUS_TOO_MANY;
+	finish_frame(peer, at, frame, status);
+	if (peer->client != NULL && (lasting || must_wait(master)) &&
+	    keep_answer(peer, at, frame->request_id, lasting) < 0)
+		peer->is_broken = true; /* better no answer than one that can't be repeated */
+	mark_dirty(peer);
+}
+
+/* Before hello and join nothing else is heard. */
+static int
+judge(const struct peer *peer, const struct frame *frame)
+{
+	if (frame->type == MSG_hello)
+		return STATUS_OK;
+	if (!peer->said_hello || (peer->client == NULL && frame->type != MSG_join))
+		return STATUS_NOT_JOINED;
+	return STATUS_OK;
+}
+
+static void
+heard(struct peer *peer)
+{
+	struct master *master = peer->master;
+	struct client *client = peer->client;
+
+	client->heard_ms = master->now_ms;
+	client->stalled_ms = master->stalled_ms;
+	list_remove(&client->at_heard);
+	list_push_back(&master->heard, &client->at_heard);
+	if (client->state == CLIENT_OK)
+		return;
+	client->state = CLIENT_OK;
+	list_each(&client->segments, link)
+		segment_suspect(master, list_of(link, struct segment, at_client), false);
+}
+
+static void
+refuse(struct peer *peer, const struct frame *frame, int status)
+{
+	size_t at;
+
+	if (frame_begin(&peer->out, &at) < 0)
+		peer->is_broken = true;
+	else
+		finish_frame(peer, at, frame, status);
+	mark_dirty(peer);
+}
+
+void
+master_receive(struct peer *peer, const struct frame *frame)
+{
+	struct master *master = peer->master;
+	const struct answer *answer;
+	int status;
+
+	if (peer->is_broken)
+		return;
+	counter_add(&master->counters.requests, 1);
+	if ((frame->flags & FRAME_REPLY) != 0 || frame->type >= MESSAGE_NUMBERS ||
+	    runs[frame->type].run == NULL) {
+		refuse(peer, frame, STATUS_INVALID);
+		return;
+	}
+	status = judge(peer, frame);
+	if (status != STATUS_OK) {
+		refuse(peer, frame, status);
+		return;
+	}
+	if (peer->client == NULL) {
+		run(peer, frame);
+		return;
+	}
+
+	heard(peer);
+	answer = is_lasting(frame->type) ? client_answer(peer->client, frame->request_id) : NULL;
+	if (answer == NULL) {
+		run(peer, frame);
+		return;
+	}
+	counter_add(&master->counters.requests_repeated, 1);
+	if (!list_link_is_on(&answer->at_held))
+		send_again(peer, answer);
+}
+
+/* ---- time ---- */
+
+static void
+release(struct master *master, struct list *held, uint64_t done)
+{
+	list_each_safe(held, link)
+	{
+		struct answer *answer = list_of(link, struct answer, at_held);
+
+		if (answer->batch > done)
+			return;
+		list_remove(&answer->at_held);
+		if (answer->client->peer != NULL)
+			send_again(answer->client->peer, answer);
+		if (!answer->is_lasting)
+			answer_free(answer);
+	}
+	(void)master;
+}
+
+void
+dispatch_release(struct master *master)
+{
+	release(master, &master->held, master->progress.committed);
+	release(master, &master->held_sync, master->progress.synced);
+}
+
+struct peer *
+master_dirty(struct master *master)
+{
+	struct list_link *link = list_first(&master->dirty);
+
+	if (link == NULL)
+		return NULL;
+	list_remove(link);
+	return list_of(link, struct peer, at_dirty);
+}
+
+/* ---- waiting for room ---- */
+
+int
+park(struct master *master, struct peer *peer, const struct frame *frame)
+{
+	struct parked *parked = calloc(1, sizeof(*parked));
+
+	if (parked == NULL)
+		return err_new(-ENOMEM);
+	buf_init(&parked->payload);
+	if (buf_append(&parked->payload, frame->payload.at, cursor_left(&frame->payload)) < 0) {
+		free(parked);
+		return err_new(-ENOMEM);
+	}
+	parked->peer = peer;
+	parked->type = frame->type;
+	parked->request_id = frame->request_id;
+	parked->until_ms = master->parked_until_ms != 0
+				   ? master->parked_until_ms
+				   : master->now_ms + master->limits.put_wait_ms;
+	list_link_init(&parked->at_peer);
+	list_link_init(&parked->at_master);
+	list_push_back(&peer->parked, &parked->at_peer);
+	list_push_back(&master->parked, &parked->at_master);
+	if (master->parked_until_ms == 0)
+		counter_add(&master->counters.puts_waited, 1);
+	return 0;
+}
+
+void
+parked_free(struct parked *parked)
+{
+	list_remove(&parked->at_peer);
+	list_remove(&parked->at_master);
+	buf_fini(&parked->payload);
+	free(parked);
+}
+
+/* It stands at the end of the list again when it still finds no room, with the time it had left. */
+static void
+try_again(struct master *master, struct parked *parked)
+{
+	struct frame frame = {
+		.type = parked->type,
+		.request_id = parked->request_id,
+		.payload = {buf_first(&parked->payload), buf_first(&parked->payload) +
+								 buf_len(&parked->payload)},
+	};
+	struct peer *peer = parked->peer;
+
+	list_remove(&parked->at_master);
+	master->parked_until_ms = parked->until_ms;
+	master->is_last_try = parked->until_ms <= master->now_ms;
+	run(peer, &frame);
+	master->parked_until_ms = 0;
+	master->is_last_try = false;
+	parked_free(parked);
+}
+
+void
+unpark(struct master *master, bool has_room)
+{
+	struct list_link *last = list_last(&master->parked);
+
+	if (last == NULL)
+		return;
+	for (bool is_last = false; !is_last;) {
+		struct list_link *link = list_first(&master->parked);
+		struct parked *parked = list_of(link, struct parked, at_master);
+
+		is_last = link == last;
+		if (!has_room && parked->until_ms > master->now_ms)
+			return;
+		try_again(master, parked);
+	}
+}

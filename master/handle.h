@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * handle.h -- one handler a message: judges what was asked, changes the books, writes the answer.
+ *
+ * needs:   msg is decoded, so within the protocol's limits; its spans live until the handler returns.
+ * gives:   the reply's payload, appended to out.
+ * result:  an enum status: OK, or what the whole request failed of (then what is in `out` is dropped,
+ *          and nothing has changed); HANDLE_PARK: try again later; -errno.
+ */
+#ifndef MASTER_HANDLE_H
+#define MASTER_HANDLE_H
+
+#include "master/master.h"
+
+#define HANDLE_PARK 10000
+
+#define MESSAGE(number, name, REQUEST, REPLY)                                                      \
+	int handle_##name(struct peer *peer, const struct msg_##name *msg, struct buf *out)        \
+		MUST_CHECK;
+MESSAGES(MESSAGE)
+#undef MESSAGE
+
+/* handle_encoded -- fold an encoder's outcome: no memory for the answer. */
+static inline int
+handle_encoded(int r)
+{
+	return r == 0 ? STATUS_OK : STATUS_UNAVAILABLE;
+}
+
+/* handle_fates -- write a list of statuses, one an item. */
+int handle_fates(struct buf *out, const uint32_t *statuses, uint32_t n);
+
+/* handle_statuses -- room for n statuses in the request's arena; NULL: no memory. */
+static inline uint32_t *
+handle_statuses(struct peer *peer, uint32_t n)
+{
+	return arena_alloc(&peer->master->arena, n + 1u, sizeof(uint32_t));
+}
+
+#endif

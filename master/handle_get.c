@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* handle_get.c -- exist, get_replica_list, renew_lease, release_lease: what readers need. */
+#include "master/books.h"
+#include "master/handle.h"
+#include "transfer/base/num.h"
+
+static void
+prefetch(const struct peer *peer, const struct rec_key_only *keys, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		index_prefetch(peer->client->tenant->index, keys[i].key.at, keys[i].key.len);
+}
+
+int
+handle_exist(struct peer *peer, const struct msg_exist *msg, struct buf *out)
+{
+	uint32_t *statuses = handle_statuses(peer, msg->n_keys);
+
+	if (statuses == NULL)
+		return STATUS_UNAVAILABLE;
+	prefetch(peer, msg->keys, msg->n_keys);
+	for (uint32_t i = 0; i < msg->n_keys; i++) {
+		const struct object *object = books_find(peer->master, peer->client->tenant,
+							 msg->keys[i].key.at, msg->keys[i].key.len);
+
+		statuses[i] = object == NULL                 ? STATUS_NOT_FOUND
+			      : object_is_readable(object) ? STATUS_OK
+							     : STATUS_NOT_COMPLETE;
+	}
+	return handle_fates(out, statuses, msg->n_keys);
+}
+
+/* ---- get_replica_list ---- */
+
+/* A promise is never longer than the master's own measure: a restart waits just so long. */
+static uint32_t
+lease_len(const struct master *master, uint32_t wanted_ms)
+{
+	uint64_t most_ms = master->limits.lease_ms;
+
+	return (uint32_t)(wanted_ms == 0 ? most_ms : num_min(wanted_ms, most_ms));
+}
+
+static bool
+is_offered(const struct replica *rep)
+{
+	return rep->state == REPLICA_COMPLETE && segment_is_here(rep->segment);
+}
+
+/* Copies whose provider is silent come last. */
+static int
+tell_copies(struct buf *out, const struct object *object, bool suspect)
+{
+	int r = 0;
+
+	object_each_replica(object, rep)
+	{
+		if (!is_offered(rep) || (rep->segment->state == SEGMENT_SUSPECT) != suspect)
+			continue;
+		if (r == 0)
+			r = codec_put_u64(out, rep->segment->id);
+		if (r == 0)
+			r = codec_put_u64(out, rep->segment->epoch);
+		if (r == 0)
+			r = codec_put_u32(out, rep->n_extents);
+		for (uint32_t i = 0; i < rep->n_extents && r == 0; i++) {
+			struct rec_extent rec = {replica_extents(rep)[i].offset_bytes,
+						 replica_extents(rep)[i].len_bytes};
+
+			r = rec_extent_encode(out, &rec);
+		}
+	}
+	return r;
+}
+
+static int
+tell_object(struct master *master, struct buf *out, struct object *object, uint32_t lease_ms)
+{
+	struct rec_object_place rec = {
+		.status = STATUS_OK,
+		.object_id = object->id,
+		.len_bytes = object->len_bytes,
+		.has_crc = object->has_crc,
+		.crc = object->crc,
+		.lease_ms = lease_ms,
+		.lease_id = lease_grant(master, object, lease_ms),
+	};
+	uint32_t n = 0;
+	int r = rec_object_place_encode(out, &rec); /* ends in an empty list: its count is set below */
+
+	object_each_replica(object, rep)
+		n += is_offered(rep);
+	if (r == 0)
+		codec_list_end(out, buf_len(out) - sizeof(uint32_t), n);
+	if (r == 0)
+		r = tell_copies(out, object, /* suspect= */ false);
+	if (r == 0)
+		r = tell_copies(out, object, /* suspect= */ true);
+	return r;
+}
+
+static int
+tell_none(struct master *master, struct buf *out, uint32_t status)
+{
+	struct rec_object_place none = {.status = status};
+
+	counter_add(&master->counters.gets_missed, 1);
+	return rec_object_place_encode(out, &none);
+}
+
+int
+handle_get_replica_list(struct peer *peer, const struct msg_get_replica_list *msg, struct buf *out)
+{
+	struct master *master = peer->master;
+	uint32_t lease_ms = lease_len(master, msg->lease_ms);
+	int r = codec_put_u32(out, msg->n_keys);
+
+	prefetch(peer, msg->keys, msg->n_keys);
+	for (uint32_t i = 0; i < msg->n_keys && r == 0; i++) {
+		struct object *object = books_find(master, peer->client->tenant,
+						   msg->keys[i].key.at, msg->keys[i].key.len);
+
+		if (object == NULL)
+			r = tell_none(master, out, STATUS_NOT_FOUND);
+		else if (!object_is_readable(object))
+			r = tell_none(master, out, STATUS_NOT_COMPLETE);
+		else
+			r = tell_object(master, out, object, lease_ms);
+	}
+	counter_add(&master->counters.gets, msg->n_keys);
+	return handle_encoded(r);
+}
+
+/* ---- leases ---- */
+
+int
+handle_renew_lease(struct peer *peer, const struct msg_renew_lease *msg, struct buf *out)
+{
+	struct master *master = peer->master;
+	uint32_t lease_ms = lease_len(master, msg->lease_ms);
+	int r = codec_put_u32(out, msg->n_leases);
+
+	for (uint32_t i = 0; i < msg->n_leases && r == 0; i++) {
+		const struct rec_lease *lease = &msg->leases[i];
+		struct object *object = lease_object(master, lease->object_id);
+		struct rec_lease_fate fate = {STATUS_LEASE_EXPIRED, 0};
+
+		if (object != NULL && lease_renew(master, object, lease->lease_id, lease_ms))
+			fate = (struct rec_lease_fate){STATUS_OK, lease_ms};
+		r = rec_lease_fate_encode(out, &fate);
+	}
+	counter_add(&master->counters.leases_renewed, msg->n_leases);
+	return handle_encoded(r);
+}
+
+int
+handle_release_lease(struct peer *peer, const struct msg_release_lease *msg, struct buf *out)
+{
+	struct master *master = peer->master;
+
+	(void)out;
+	for (uint32_t i = 0; i < msg->n_leases; i++) {
+		const struct rec_lease *lease = &msg->leases[i];
+		struct object *object = lease_object(master, lease->object_id);
+
+		if (object != NULL)
+			lease_release(master, object, lease->lease_id);
+	}
+	return STATUS_OK;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* handle_put.c -- put_start, put_extend, put_end, put_revoke. */
+#include <string.h>
+
+#include "master/books.h"
+#include "master/handle.h"
+#include "transfer/base/err.h"
+#include "transfer/base/num.h"
+
+/* ---- what a writer is told: every extent with a token of its own ---- */
+
+static int
+tell_extent(struct buf *out, const struct put *put, const struct segment *segment,
+	    struct extent extent)
+{
+	const struct master *master = put->master;
+	struct token token = {
+		.client_id = put->client->id,
+		.offset_bytes = extent.offset_bytes,
+		.len_bytes = extent.len_bytes,
+		.rights = TOKEN_WRITE | TOKEN_READ,
+	};
+	struct rec_grant rec = {.offset_bytes = extent.offset_bytes, .len_bytes = extent.len_bytes};
+
+	segment_token(segment, &token, master->now_ms, master->limits.write_lease_ms);
+	rec.until_ms = token.until_ms;
+	memcpy(rec.mac.bytes, token.mac, sizeof(rec.mac.bytes));
+	return rec_grant_encode(out, &rec);
+}
+
+static int
+tell_replicas(struct buf *out, const struct put *put)
+{
+	int r = codec_put_u32(out, put->object->n_replicas);
+
+	object_each_replica(put->object, rep)
+	{
+		if (r == 0)
+			r = codec_put_u64(out, rep->segment->id);
+		if (r == 0)
+			r = codec_put_u64(out, rep->segment->epoch);
+		if (r == 0)
+			r = codec_put_u32(out, rep->n_extents);
+		for (uint32_t i = 0; i < rep->n_extents && r == 0; i++)
+			r = tell_extent(out, put, rep->segment, replica_extents(rep)[i]);
+	}
+	return r;
+}
+
+/* ---- put_start ---- */
+
+static bool
+may_hold(const struct master *master, uint64_t bytes)
+{
+	return bytes <= master->size_bytes;
+}
+
+static uint32_t
+status_of(int outcome)
+{
+	switch (outcome) {
+	case PUT_E_EXISTS:
+		return STATUS_EXISTS;
+	case PUT_E_FULL:
+		return STATUS_NO_SPACE;
+	case PUT_E_NO_SEGMENT:
+		return STATUS_NO_SEGMENT;
+	default:
+		return outcome < 0 ? STATUS_UNAVAILABLE : STATUS_OK;
+	}
+}
+
+/* No room: send on their way what may go, and wait, unless even an empty box would be too small. */
+static bool
+make_room(struct master *master, uint64_t bytes)
+{
+	if (master->is_last_try || !may_hold(master, bytes))
+		return false;
+	if (evict_bytes(master, num_add_sat(bytes, bytes / 4), 4 * BATCH_MAX) == 0 &&
+	    master->quarantine.resting_bytes == 0)
+		return false;
+	store_want_sync(master->store);
+	return true;
+}
+
+struct started {
+	struct put *put;
+	uint32_t status;
+};
+
+static void
+undo_all(struct master *master, struct started *started, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (started[i].put != NULL)
+			put_undo(master, started[i].put);
+}
+
+static uint64_t
+bytes_from(const struct msg_put_start *msg, uint32_t i)
+{
+	uint64_t bytes = 0;
+
+	for (; i < msg->n_puts; i++)
+		bytes = num_add_sat(bytes, msg->puts[i].len_bytes * msg->replica_num);
+	return bytes;
+}
+
+/* Every item, or HANDLE_PARK with none begun. */
+static int
+start_all(struct peer *peer, const struct msg_put_start *msg, struct started *started)
+{
+	struct master *master = peer->master;
+	uint64_t preferred[REPLICAS_MAX];
+
+	for (uint32_t i = 0; i < msg->n_preferred; i++)
+		preferred[i] = msg->preferred[i].id;
+	for (uint32_t i = 0; i < msg->n_puts; i++) {
+		struct put_wish wish = {
+			.key = msg->puts[i].key.at,
+			.key_len = msg->puts[i].key.len,
+			.len_bytes = msg->puts[i].len_bytes,
+			.n_replicas = msg->replica_num,
+			.replaces = (msg->flags & PUT_REPLACE) != 0,
+			.is_strict = (msg->flags & PUT_STRICT) != 0,
+			.preferred = preferred,
+			.n_preferred = msg->n_preferred,
+		};
+		int r = STATUS_INVALID;
+
+		if (wish.len_bytes > OBJECT_LEN_MAX) {
+			started[i].status = STATUS_INVALID;
+			continue;
+		}
+		r = put_open(master, peer->client, &wish, &started[i].put);
+		if (r == PUT_E_FULL && make_room(master, bytes_from(msg, i))) {
+			undo_all(master, started, i);
+			return HANDLE_PARK;
+		}
+		started[i].status = status_of(r);
+		if (r == PUT_E_FULL)
+			counter_add(&master->counters.puts_no_space, 1);
+	}
+	return STATUS_OK;
+}
+
+int
+handle_put_start(struct peer *peer, const struct msg_put_start *msg, struct buf *out)
+{
+	struct master *master = peer->master;
+	struct started *started = arena_alloc(&master->arena, msg->n_puts + 1u, sizeof(*started));
+	size_t head = buf_len(out);
+	int r;
+
+	if (started == NULL)
+		return STATUS_UNAVAILABLE;
+	if (msg->replica_num < 1 || msg->replica_num > REPLICAS_MAX ||
+	    (msg->flags & ~(PUT_REPLACE | PUT_STRICT)) != 0)
+		return STATUS_INVALID;
+	r = start_all(peer, msg, started);
+	if (r != STATUS_OK)
+		return r;
+
+	r = codec_put_u32(out, (uint32_t)master->limits.write_lease_ms);
+	if (r == 0)
+		r = codec_put_u32(out, msg->n_puts);
+	for (uint32_t i = 0; i < msg->n_puts && r == 0; i++) {
+		const struct put *put = started[i].put;
+
+		r = codec_put_u32(out, started[i].status);
+		if (r == 0)
+			r = codec_put_u64(out, put == NULL ? 0 : put->object->id);
+		if (r == 0)
+			r = put == NULL ? codec_put_u32(out, 0) : tell_replicas(out, put);
+		if (buf_len(out) - head > FRAME_PAYLOAD_MAX)
+			r = STATUS_TOO_MANY; /* of many pieces: ask for fewer objects at once */
+	}
+	if (r != 0)
+		undo_all(master, started, msg->n_puts);
+	return r == STATUS_TOO_MANY ? r : handle_encoded(r);
+}
+
+/* ---- put_extend ---- */
+
+/* The put, if it is this client's; else NULL and why. */
+static struct put *
+find_put(struct peer *peer, uint64_t object_id, uint32_t *ret_status)
+{
+	struct put *put = object_id == 0 ? NULL : map_get(&peer->master->puts_by_id, object_id);
+
+	*ret_status = STATUS_OK;
+	if (put == NULL)
+		*ret_status = STATUS_NOT_FOUND;
+	else if (put->client != peer->client)
+		*ret_status = STATUS_NOT_YOURS;
+	return *ret_status == STATUS_OK ? put : NULL;
+}
+
+int
+handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct buf *out)
+{
+	struct master *master = peer->master;
+	uint32_t status;
+	struct put *put = find_put(peer, msg->object_id, &status);
+	uint64_t room;
+	int r;
+
+	if (put == NULL)
+		return (int)status;
+	if (!num_add(put->room_bytes, msg->more_bytes, &room) || room > OBJECT_LEN_MAX)
+		return STATUS_INVALID;
+	r = put_grow(master, put, msg->more_bytes);
+	if (r == PUT_E_FULL && make_room(master, msg->more_bytes * put->n_wanted))
+		return HANDLE_PARK;
+	if (r != 0)
+		return (int)status_of(r);
+
+	r = codec_put_u32(out, (uint32_t)master->limits.write_lease_ms);
+	return handle_encoded(r != 0 ? r : tell_replicas(out, put));
+}
+
+/* ---- put_end, put_revoke ---- */
+
+static uint32_t
+end_one(struct peer *peer, const struct rec_put_done *rec)
+{
+	struct master *master = peer->master;
+	struct put_done done = {
+		.len_bytes = rec->len_bytes,
+		.attr = rec->attr.at,
+		.attr_len = (uint16_t)rec->attr.len,
+		.crc = rec->crc,
+		.has_crc = rec->has_crc != 0,
+	};
+	uint32_t status;
+	struct put *put = find_put(peer, rec->object_id, &status);
+
+	/* Ended before, and the master was restarted since: the same answer. */
+	if (put == NULL && rec->object_id != 0) {
+		struct object *object = map_get(&master->objects, rec->object_id);
+
+		if (object != NULL && object->len_bytes == rec->len_bytes &&
+		    object->crc == rec->crc) {
+			books_hold(master, object->batch);
+			return STATUS_OK;
+		}
+	}
+	if (put == NULL)
+		return status;
+	if (done.len_bytes > put->room_bytes)
+		return STATUS_INVALID;
+	return status_of(put_close(master, put, &done));
+}
+
+int
+handle_put_end(struct peer *peer, const struct msg_put_end *msg, struct buf *out)
+{
+	uint32_t *statuses = handle_statuses(peer, msg->n_puts);
+
+	if (statuses == NULL)
+		return STATUS_UNAVAILABLE;
+	for (uint32_t i = 0; i < msg->n_puts; i++)
+		statuses[i] = end_one(peer, &msg->puts[i]);
+	return handle_fates(out, statuses, msg->n_puts);
+}
+
+int
+handle_put_revoke(struct peer *peer, const struct msg_put_revoke *msg, struct buf *out)
+{
+	uint32_t *statuses = handle_statuses(peer, msg->n_puts);
+
+	if (statuses == NULL)
+		return STATUS_UNAVAILABLE;
+	for (uint32_t i = 0; i < msg->n_puts; i++) {
+		struct put *put = find_put(peer, msg->puts[i].id, &statuses[i]);
+
+		if (put == NULL)
+			continue;
+		put_fail(peer->master, put, msg->is_quiet != 0);
+		counter_add(&peer->master->counters.puts_revoked, 1);
+	}
+	return handle_fates(out, statuses, msg->n_puts);
+}

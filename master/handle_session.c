@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* handle_session.c -- hello, join, ping, leave: who is there. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "master/books.h"
+#include "master/handle.h"
+#include "transfer/base/err.h"
+#include "transfer/base/log.h"
+
+int
+handle_hello(struct peer *peer, const struct msg_hello *msg, struct buf *out)
+{
+	struct master *master = peer->master;
+	struct rep_hello rep = {
+		.version = PROTO_VERSION,
+		.master_epoch = master->epoch,
+		.needs_proof = master->key.present && !peer->is_trusted,
+	};
+	int r;
+
+	if (msg->version != PROTO_VERSION)
+		return STATUS_VERSION;
+	r = key_challenge(peer->challenge);
+	if (r < 0)
+		return err_up(r);
+	memcpy(rep.challenge.bytes, peer->challenge, sizeof(peer->challenge));
+	if (master->key.present)
+		key_answer(&master->key, msg->challenge.bytes, KEY_ROLE_SERVER, rep.answer.bytes);
+	peer->said_hello = true;
+	return handle_encoded(rep_hello_encode(out, &rep));
+}
+
+static int
+new_client(struct master *master, uint64_t id, struct client **ret_client)
+{
+	struct client *client;
+	int r = client_new(id, &client);
+
+	if (r < 0)
+		return err_up(r);
+	r = map_put(&master->clients, id, client);
+	if (r < 0) {
+		client_free(client);
+		return err_new(-ENOMEM);
+	}
+	client->tenant = &master->tenant;
+	list_push_back(&master->heard, &client->at_heard);
+	counter_add(&master->counters.clients, 1);
+	*ret_client = client;
+	return 0;
+}
+
+/* The same client over a new connection: the old one is of no use any more. */
+static void
+attach(struct peer *peer, struct client *client)
+{
+	if (client->peer != NULL && client->peer != peer) {
+		client->peer->client = NULL;
+		client->peer->is_broken = true;
+	}
+	client->peer = peer;
+	peer->client = client;
+}
+
+static int
+judge_join(const struct peer *peer, const struct msg_join *msg)
+{
+	const struct master *master = peer->master;
+	const struct tenant *tenant = &master->tenant;
+
+	if (msg->client_id == 0 || msg->client_id > INT64_MAX)
+		return STATUS_INVALID;
+	if (peer->client != NULL && peer->client->id != msg->client_id)
+		return STATUS_INVALID;
+	if (master->key.present && !peer->is_trusted &&
+	    !key_answer_is_right(&master->key, peer->challenge, KEY_ROLE_CLIENT, msg->answer.bytes))
+		return STATUS_DENIED;
+	if (!span_equal(msg->tenant, span_of(tenant->name, strlen(tenant->name))))
+		return STATUS_TENANT_NOT_FOUND;
+	return STATUS_OK;
+}
+
+int
+handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
+{
+	struct master *master = peer->master;
+	struct client *client = msg->client_id == 0 ? NULL : map_get(&master->clients, msg->client_id);
+	struct rep_join rep = {
+		.master_epoch = master->epoch,
+		.lease_ms = (uint32_t)master->limits.lease_ms,
+		.write_lease_ms = (uint32_t)master->limits.write_lease_ms,
+		.ping_ms = (uint32_t)master->limits.ping_ms,
+		.client_ttl_ms = (uint32_t)master->limits.client_ttl_ms,
+		.was_known = client != NULL,
+	};
+	int status = judge_join(peer, msg);
+	int r;
+
+	if (status != STATUS_OK)
+		return status;
+	if (client == NULL) {
+		r = new_client(master, msg->client_id, &client);
+		if (r < 0)
+			return err_up(r);
+	}
+	r = client_set_words(client, msg->name.at, msg->name.len, msg->host.at, msg->host.len);
+	if (r < 0) {
+		if (!rep.was_known)
+			client_lost(master, client, /* is_quiet= */ true);
+		return err_up(r);
+	}
+	client->heard_ms = master->now_ms;
+	client->stalled_ms = master->stalled_ms;
+	client->clock_there_ms = msg->now_ms;
+	client->clock_here_ms = master->now_ms;
+	attach(peer, client);
+	if (!rep.was_known)
+		log_event(LOG_INFO, "client.joined", "client=%" PRIu64 " name=%s", client->id,
+			  client->name);
+	return handle_encoded(rep_join_encode(out, &rep));
+}
+
+/* ---- ping ---- */
+
+static void
+hear_provider(struct client *client, const struct msg_ping *msg, struct master *master)
+{
+	list_each(&client->segments, link)
+	{
+		struct segment *segment = list_of(link, struct segment, at_client);
+
+		segment->clock_there_ms = msg->now_ms;
+		segment->clock_here_ms = master->now_ms;
+	}
+	for (uint32_t i = 0; i < msg->n_fenced; i++)
+		if (quarantine_fenced(&master->quarantine, msg->fenced[i].id, client,
+				      master->now_ms))
+			counter_add(&master->counters.fences_confirmed, 1);
+}
+
+/* Writers of before a restart that are alive say themselves that those days are over. */
+static void
+hear_quiet(struct master *master, const struct client *client)
+{
+	list_each(&master->all_segments, link)
+	{
+		struct segment *segment = list_of(link, struct segment, at_master);
+
+		if (!list_is_empty(&segment->gates))
+			quarantine_quiet(&master->quarantine, segment, client->id, master->now_ms);
+	}
+}
+
+static int
+tell_fences(struct master *master, const struct client *client, struct buf *out)
+{
+	uint32_t n = 0;
+	size_t at;
+
+	if (codec_list_begin(out, &at) != 0)
+		return STATUS_UNAVAILABLE;
+	list_each(&client->segments, at_client)
+	{
+		const struct segment *segment = list_of(at_client, struct segment, at_client);
+
+		list_each(&segment->gates, at_segment)
+		{
+			struct gate *gate = list_of(at_segment, struct gate, at_segment);
+
+			list_each(&gate->fences, at_gate)
+			{
+				struct fence *fence = list_of(at_gate, struct fence, at_gate);
+				struct rec_fence rec = {fence->id, fence->client_id};
+
+				if (n == BATCH_MAX)
+					break;
+				if (rec_fence_encode(out, &rec) != 0)
+					return STATUS_UNAVAILABLE;
+				if (!fence->is_sent)
+					counter_add(&master->counters.fences_ordered, 1);
+				fence->is_sent = true;
+				n++;
+			}
+		}
+	}
+	codec_list_end(out, at, n);
+	return STATUS_OK;
+}
+
+int
+handle_ping(struct peer *peer, const struct msg_ping *msg, struct buf *out)
+{
+	struct master *master = peer->master;
+	struct client *client = peer->client;
+	int status;
+
+	client->clock_there_ms = msg->now_ms;
+	client->clock_here_ms = master->now_ms;
+	hear_provider(client, msg, master);
+	if (msg->quiet_epoch >= master->epoch)
+		hear_quiet(master, client);
+
+	if (codec_put_u64(out, master->epoch) != 0)
+		return STATUS_UNAVAILABLE;
+	status = tell_fences(master, client, out);
+	if (status != STATUS_OK)
+		return status;
+	return handle_encoded(codec_put_u32(out, 0)); /* unknown: a lost client joins anew instead */
+}
+
+int
+handle_leave(struct peer *peer, const struct msg_leave *msg, struct buf *out)
+{
+	(void)msg;
+	(void)out;
+	/* It says goodbye of its own will, but a write may still be on its way: that is for the fence. */
+	client_lost(peer->master, peer->client, /* is_quiet= */ false);
+	return STATUS_OK;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * index.h -- all keys of one tenant in the order of their bytes: an adaptive radix tree.
+ *
+ * After Leis, Kemper, Neumann, "The Adaptive Radix Tree" (ICDE 2013): nodes of 4,
+ * 16, 48 and 256 children, with path compression.  A key is held by its owner
+ * (at the end of struct object); the tree holds pointers to it.
+ *
+ *      look-up          one descent, one comparison of the whole key
+ *      walk             keys in order, 5 million a second and more
+ *      roll-up          walk_skip() leaves a whole subtree out by one descent
+ *
+ * thread:  the loop's.
+ */
+#ifndef MASTER_INDEX_H
+#define MASTER_INDEX_H
+
+#include "master/key.h"
+
+struct index;
+struct index_node;
+
+int index_new(struct index **ret_index) MUST_CHECK;
+void index_free(struct index *index); /* the keys are their owners' */
+
+size_t index_count(const struct index *index);
+size_t index_ram_bytes(const struct index *index);
+
+/* index_get -- the key that has these bytes, or NULL. */
+struct key *index_get(const struct index *index, const uint8_t *bytes, size_t len_bytes);
+
+/*
+ * index_prefetch_all -- a hint: these bytes will be looked up soon.
+ *
+ * Their descents are made together, so that each waits for its memory while the others go on:
+ * look-ups of a batch after it cost half and less.
+ */
+struct index_probe {
+	const uint8_t *bytes;
+	size_t len_bytes;
+};
+void index_prefetch_all(const struct index *index, const struct index_probe *probes, size_t n);
+
+/* index_prefetch -- the same for one; index_prefetch_all() is better. */
+void index_prefetch(const struct index *index, const uint8_t *bytes, size_t len_bytes);
+
+/*
+ * index_put -- hold key.
+ *
+ * gives:   *ret_old: the key with the same bytes that it took the place of, or NULL.
+ * result:  0 or -ENOMEM, then nothing has changed.
+ */
+int index_put(struct index *index, struct key *key, struct key **ret_old) MUST_CHECK;
+
+/* index_take -- hold it no longer.  Gives the key that was held, or NULL. */
+struct key *index_take(struct index *index, const uint8_t *bytes, size_t len_bytes);
+
+/* index_has_below -- is there a key that begins with these bytes and is longer? */
+bool index_has_below(const struct index *index, const uint8_t *bytes, size_t len_bytes);
+
+/*
+ * A walk over all keys that begin with a prefix, in order.  It holds no memory of its own, and is
+ * valid as long as the index does not change; a later one goes on behind a key by `after`.
+ * Its fields are the index's own.
+ */
+#define INDEX_DEPTH_MAX 1024 /* as many forks as a key has bytes */
+
+struct index_walk_step {
+	struct index_node *node;
+	unsigned next; /* where to look for its next child */
+};
+
+struct index_walk {
+	const struct key *last; /* the last one given, NULL when the walk has moved since */
+	uintptr_t top;          /* holds every key with the prefix and no other */
+	uintptr_t ahead;        /* where to go next; 0: on from the end of the path */
+	size_t n;
+	struct index_walk_step
+		path[INDEX_DEPTH_MAX]; /* from the top down to where the walk stands */
+};
+
+/*
+ * index_walk_start -- stand before the first key that begins with prefix and is greater than after.
+ *
+ * after    0 bytes: from the first.
+ */
+void index_walk_start(struct index_walk *walk, const struct index *index, const uint8_t *prefix,
+		      size_t prefix_len, const uint8_t *after, size_t after_len);
+
+/* index_walk_next -- the next key, or NULL at the end. */
+struct key *index_walk_next(struct index_walk *walk);
+
+/* index_walk_skip -- leave out every key that begins with these bytes; they begin with the walk's
+ * prefix. */
+void index_walk_skip(struct index_walk *walk, const uint8_t *bytes, size_t len_bytes);
+
+/* index_check -- walk the whole tree and assert its order, counts and compression (tests). */
+void index_check(const struct index *index);
+
+DEFINE_CLEANUP(struct index, index_free);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * index_node.h -- one fork of the tree of keys.  For index*.c only.
+ *
+ * A child is a word: 0 none, bit 0 set a key, else another fork.  All keys below
+ * a fork agree in their bytes before `depth`; the byte there says which child.
+ * A key that ends there has the byte 0: no key contains it, and it sorts first.
+ *
+ *      sorted, cap 4     depth cap last | 'a' 'c' 'x'  .  | child child child   .   |
+ *      direct, cap 0     depth  0  last |     unused      | child of byte 0 ... 255 |
+ *
+ * Sorted ones have room for 2, 4, 7, 11, 16, 24, 32, 48 or 64: sizes that leave
+ * nothing over in malloc's steps of 16 bytes.  Whoever has more is direct.
+ */
+#ifndef MASTER_INDEX_NODE_H
+#define MASTER_INDEX_NODE_H
+
+#include <endian.h>
+#include <string.h>
+
+#include "master/key.h"
+
+typedef uintptr_t index_child;
+
+struct index_node {
+	uint16_t depth;
+	uint8_t cap;     /* 0: direct */
+	uint8_t last;    /* number of children - 1; there are at least two */
+	uint8_t bytes[]; /* of the children, ascending */
+};
+
+#define INDEX_BYTES_IN_WORD 8
+
+static inline bool
+index_child_is_key(index_child child)
+{
+	return (child & 1) != 0;
+}
+
+static inline struct key *
+index_child_key(index_child child)
+{
+	return (struct key *)(child - 1);
+}
+
+static inline struct index_node *
+index_child_node(index_child child)
+{
+	return (struct index_node *)child;
+}
+
+static inline index_child
+index_child_of_key(const struct key *key)
+{
+	return (uintptr_t)key + 1;
+}
+
+/* index_byte_at -- of a key; 0 where it ends and behind. */
+static inline uint8_t
+index_byte_at(const uint8_t *bytes, size_t len_bytes, size_t depth)
+{
+	return depth < len_bytes ? bytes[depth] : 0;
+}
+
+/* index_node_children -- where they begin: behind the bytes, aligned to a word. */
+static inline index_child *
+index_node_children(const struct index_node *node)
+{
+	size_t head_bytes = (sizeof(*node) + node->cap + 7) & ~(size_t)7;
+
+	return (index_child *)(void *)((char *)(uintptr_t)node + head_bytes);
+}
+
+/*
+ * index_node_find -- where the child of byte hangs, or NULL.
+ *
+ * Eight bytes are compared at once: a byte of `differ` is 0 where they are the same, and the
+ * lowest flag stands at the first such byte.  What lies behind the last child may be anything.
+ */
+static inline index_child *
+index_node_find(const struct index_node *node, uint8_t byte)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	index_child *children = index_node_children(node);
+
+	if (node->cap == 0)
+		return children[byte] != 0 ? &children[byte] : NULL;
+
+	for (unsigned at = 0; at <= node->last; at += INDEX_BYTES_IN_WORD) {
+		uint64_t differ, flags;
+
+		memcpy(&differ, node->bytes + at, sizeof(differ));
+		differ = le64toh(differ) ^ (ones * byte);
+		flags = (differ - ones) & ~differ & (ones << 7);
+		if (flags != 0) {
+			at += (unsigned)__builtin_ctzll(flags) / 8;
+			return at <= node->last ? &children[at] : NULL;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * index_node_next -- the first child at or behind a place; places go up with the bytes.
+ *
+ * gives:   *at: its place.
+ * result:  0 at the end.
+ */
+static inline index_child
+index_node_next(const struct index_node *node, unsigned *at)
+{
+	const index_child *children = index_node_children(node);
+
+	if (node->cap != 0)
+		return *at <= node->last ? children[*at] : 0;
+	while (*at < 256 && children[*at] == 0)
+		(*at)++;
+	return *at < 256 ? children[*at] : 0;
+}
+
+/* index_node_seat -- the place of the first child whose byte is not smaller. */
+unsigned index_node_seat(const struct index_node *node, uint8_t byte);
+
+/* index_node_byte -- of the child at a place. */
+uint8_t index_node_byte(const struct index_node *node, unsigned at);
+
+size_t index_node_ram_bytes(const struct index_node *node);
+
+/* The following keep *ram_bytes up to date. */
+
+/* index_node_fork -- put a fork of two into *at, where `old` was.  0 or -ENOMEM, then nothing has
+ * changed. */
+struct index_fork {
+	uint16_t depth;
+	uint8_t old_byte, new_byte;
+	index_child new_child;
+};
+int index_node_fork(index_child *at, const struct index_fork *fork, size_t *ram_bytes) MUST_CHECK;
+
+/* index_node_add -- one more child; the node in *at may become another.  0 or -ENOMEM, then nothing
+ * has changed. */
+int index_node_add(index_child *at, uint8_t byte, index_child child, size_t *ram_bytes) MUST_CHECK;
+
+/* index_node_remove -- the child of byte; the node in *at may become another, or its only child. */
+void index_node_remove(index_child *at, uint8_t byte, size_t *ram_bytes);
+
+void index_node_free(struct index_node *node, size_t *ram_bytes);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * journal.h -- what must become durable: records, made by the loop, read by the store thread.
+ *
+ *      loop:   journal_add(...) journal_add(...)   one batch a turn
+ *                     |
+ *                     v  store_submit()
+ *      store:  BEGIN IMMEDIATE; ...; COMMIT        group commit
+ *                     |
+ *                     v  store_progress(): committed up to batch n, synced up to batch m
+ *      loop:   answers what waited for it
+ *
+ * A record carries all it needs; the store thread never looks at the loop's memory.
+ */
+#ifndef MASTER_JOURNAL_H
+#define MASTER_JOURNAL_H
+
+#include "master/alloc.h"
+#include "transfer/base/buf.h"
+
+#define JOURNAL_OBJECT_ID_MAX ((1ull << 48) - 1) /* ids of replicas and extents are made of it */
+
+enum record_kind {
+	RECORD_OBJECT_ADD = 1,  /* an object became COMPLETE (replaces the key's former one: own record) */
+	RECORD_OBJECT_REMOVE,
+	RECORD_OBJECT_RENAME,
+	RECORD_OBJECT_ATTR,
+	RECORD_REPLICA_REMOVE,  /* one copy of several is gone */
+	RECORD_SEGMENT_ADD,     /* mounted, or mounted again with other words */
+	RECORD_SEGMENT_REMOVE,  /* and all replicas on it: the loop removes those by their own records first */
+	RECORD_CHUNK_OPEN,      /* space of this chunk may be being written by puts that are not stored */
+	RECORD_CHUNK_CLOSE,
+	RECORD_NEXT_OBJECT_ID,  /* ids below are used up */
+};
+
+struct replica_record {
+	uint64_t segment_id;
+	uint32_t n_extents;
+	const struct extent *extents;
+};
+
+/* Which fields count depends on kind, the others are 0; pointers are borrowed by journal_add(). */
+struct record {
+	enum record_kind kind;
+	uint64_t object_id;       /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID */
+	uint64_t segment_id;      /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE */
+	uint64_t segment_epoch;   /* SEGMENT_ADD */
+	uint64_t tenant_id;       /* OBJECT_ADD */
+	uint64_t len_bytes;       /* OBJECT_ADD; SEGMENT_ADD: its size */
+	uint64_t put_at_ms;       /* OBJECT_ADD, SEGMENT_ADD: since 1970 */
+	uint64_t client_id;       /* SEGMENT_ADD */
+	uint32_t chunk;           /* CHUNK_* */
+	uint32_t crc;
+	bool has_crc;
+	uint8_t medium;           /* SEGMENT_ADD */
+	uint16_t key_len, attr_len, name_len, host_len, endpoint_len;
+	uint8_t n_replicas;       /* OBJECT_ADD */
+	const uint8_t *key;       /* OBJECT_ADD, OBJECT_RENAME */
+	const uint8_t *attr;      /* OBJECT_ADD, OBJECT_ATTR */
+	const char *name, *host, *endpoint; /* SEGMENT_ADD */
+	const struct replica_record *replicas;
+};
+
+/* One batch: records one behind the other in one buffer. */
+struct journal {
+	struct buf bytes;
+	size_t n_records;
+	bool wants_sync; /* must be on the disk, not only in the WAL, before it counts */
+};
+
+void journal_init(struct journal *journal);
+void journal_fini(struct journal *journal);
+void journal_clear(struct journal *journal);
+
+/* journal_add -- copy the record in.  0 or -ENOMEM, then nothing has changed. */
+int journal_add(struct journal *journal, const struct record *record) MUST_CHECK;
+
+/*
+ * journal_next -- read them back in order.
+ *
+ * at       0 at first; moved on by each call.
+ * gives:   *ret_record; its pointers lie in the journal, `replicas` in scratch.
+ * result:  false at the end.
+ */
+struct journal_scratch {
+	struct replica_record replicas[8];
+};
+bool journal_next(const struct journal *journal, size_t *at, struct journal_scratch *scratch,
+		  struct record *ret_record);
+
+#endif

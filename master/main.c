@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* main.c -- tiffin-master: options, the books, the loop, and a good end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "master/options.h"
+#include "master/server.h"
+#include "transfer/base/err.h"
+#include "transfer/base/home.h"
+#include "transfer/base/log.h"
+#include "transfer/base/loop.h"
+
+/* Exit codes, as in tiffin-master(8). */
+enum {
+	EXIT_USAGE = 2,
+	EXIT_SYSTEM = 3,
+	EXIT_ADDRESS = 4, /* can't listen there */
+	EXIT_IN_USE = 5,  /* another master has the database */
+	EXIT_DAMAGED = 6, /* the database is damaged */
+	EXIT_NEWER = 7,   /* the database is from a newer version */
+};
+
+static const char usage[] =
+	"usage: tiffin-master [--option=value]...\n"
+	"\n"
+	"Keeps the books of a Tiffin store: which object lies where, under which lease.\n"
+	"\n"
+	"  --config=FILE    read the [master] section of FILE first (tiffin.conf(5))\n"
+	"  --dump-config    print every setting as in force, and end\n"
+	"  --new-key=FILE   make a cluster key, and end\n"
+	"  --help           this text\n"
+	"  --version        the version\n"
+	"\n";
+
+static struct loop *signal_loop; /* set before signals are caught */
+static volatile sig_atomic_t is_ending;
+
+static void
+on_signal(int number)
+{
+	(void)number;
+	is_ending = 1;
+	loop_wake(signal_loop);
+}
+
+static int
+fail(int code, const char *why)
+{
+	fprintf(stderr, "tiffin-master: %s\n", why);
+	return code;
+}
+
+static int
+new_key(const char *path)
+{
+	char why[4200];
+	int r = key_create(path);
+
+	if (r == 0)
+		return 0;
+	snprintf(why, sizeof(why), "%s: %s", path, strerror(-r));
+	return fail(EXIT_SYSTEM, why);
+}
+
+/* What ends the program at once.  -1: go on. */
+static int
+take_words(struct master_options *opts, int argc, char **argv)
+{
+	char why[512];
+	bool dump = false;
+	int n = options_args(&master_options_list, opts, argc, argv, why, sizeof(why));
+
+	if (n < 0)
+		return fail(EXIT_USAGE, why);
+	for (int i = 1; i < n; i++) {
+		if (strcmp(argv[i], "--help") == 0) {
+			fputs(usage, stdout);
+			options_print_help(&master_options_list, stdout);
+			return 0;
+		}
+		if (strcmp(argv[i], "--version") == 0) {
+			puts("tiffin-master " TIFFIN_VERSION);
+			return 0;
+		}
+		if (strncmp(argv[i], "--new-key=", 10) == 0)
+			return new_key(argv[i] + 10);
+		if (strcmp(argv[i], "--dump-config") == 0) {
+			dump = true;
+			continue;
+		}
+		snprintf(why, sizeof(why), "%s: no such option; see tiffin-master --help", argv[i]);
+		return fail(EXIT_USAGE, why);
+	}
+	if (dump) {
+		options_print(&master_options_list, opts, stdout);
+		return 0;
+	}
+	return -1;
+}
+
+/* Settings that stand each for itself are judged by options.def; here are those that belong together. */
+static const char *
+judge(const struct master_options *opts, mode_t *ret_mode)
+{
+	char *end;
+	unsigned long mode = strtoul(opts->socket_mode, &end, 8);
+
+	if (*end != '\0' || mode > 0777)
+		return "socket_mode: not an octal mode, such as 0600";
+	if (strcmp(opts->durability, "process") != 0 && strcmp(opts->durability, "power") != 0)
+		return "durability: neither process nor power";
+	if (opts->evict_low_pct >= opts->evict_high_pct)
+		return "evict_low_pct: must be below evict_high_pct";
+	if (opts->ping_ms * 2 > opts->client_ttl_ms)
+		return "ping_ms: must be at most half of client_ttl_ms";
+	*ret_mode = (mode_t)mode;
+	return NULL;
+}
+
+static int
+default_text(char **at, const char *dir, const char *fmt)
+{
+	char text[HOME_DIR_MAX + 64];
+	int r;
+
+	if ((*at)[0] != '\0')
+		return 0;
+	r = home_make(dir);
+	if (r < 0)
+		return err_up(r);
+	snprintf(text, sizeof(text), fmt, dir);
+	free(*at);
+	*at = strdup(text);
+	return *at == NULL ? err_new(-ENOMEM) : 0;
+}
+
+static int
+fill_defaults(struct master_options *opts, char *why, size_t why_cap)
+{
+	struct home home;
+	int r;
+
+	home_init(&home, geteuid());
+	r = default_text(&opts->db, home.state, "%s/master.db");
+	if (r < 0)
+		snprintf(why, why_cap, "%s: %s", home.state, strerror(-r));
+	if (r == 0) {
+		r = default_text(&opts->listen, home.run, "unix:%s/master.sock");
+		if (r < 0)
+			snprintf(why, why_cap, "%s: %s", home.run, strerror(-r));
+	}
+	return err_up(r);
+}
+
+static void
+write_line(int fd, const char *line)
+{
+	ssize_t n = write(fd, line, strlen(line));
+
+	(void)n; /* whoever waits for it may have gone */
+}
+
+static int
+write_pidfile(const char *path)
+{
+	char line[32];
+	int fd;
+
+	if (path[0] == '\0')
+		return 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_new(-errno);
+	snprintf(line, sizeof(line), "%ld\n", (long)getpid());
+	write_line(fd, line);
+	close(fd);
+	return 0;
+}
+
+static void
+wake_loop(void *arg)
+{
+	loop_wake(arg);
+}
+
+/* ---- from the outside in: loop, store, master, server; then turns until the end ---- */
+
+static int
+serve(const struct master_options *opts, struct master *master, struct loop *loop, mode_t mode)
+{
+	cleanup_with(server_free_at) struct server *server = NULL;
+	struct server_config config = {
+		.loop = loop,
+		.master = master,
+		.listen = opts->listen,
+		.socket_mode = mode,
+		.connections_max = (unsigned)opts->connections_max,
+		.is_insecure = opts->insecure != 0,
+	};
+	char why[512];
+	int r = server_new(&config, &server, why, sizeof(why));
+
+	if (r != 0)
+		return fail(EXIT_ADDRESS, why);
+	r = write_pidfile(opts->pidfile);
+	if (r < 0) {
+		snprintf(why, sizeof(why), "%.300s: %s", opts->pidfile, strerror(-r));
+		return fail(EXIT_SYSTEM, why);
+	}
+	log_event(LOG_INFO, "master.ready", "listen=\"%s\" db=%s", server_addresses(server), opts->db);
+	if (opts->ready_fd != 0) {
+		snprintf(why, sizeof(why), "ready %.400s\n", server_addresses(server));
+		write_line((int)opts->ready_fd, why);
+		close((int)opts->ready_fd);
+	}
+	while (!is_ending && r >= 0)
+		r = server_turn(server);
+	if (opts->pidfile[0] != '\0')
+		unlink(opts->pidfile);
+	log_event(LOG_INFO, "master.ending", "db=%s", opts->db);
+	return r < 0 ? fail(EXIT_SYSTEM, err_trail(why, sizeof(why))) : 0;
+}
+
+static int
+code_of(int r)
+{
+	return r == STORE_E_IN_USE ? EXIT_IN_USE : r == STORE_E_NEWER ? EXIT_NEWER
+					       : r == STORE_E_DAMAGED || r == -EBADMSG ? EXIT_DAMAGED
+										       : EXIT_SYSTEM;
+}
+
+static int
+keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
+	   const struct cluster_key *key)
+{
+	cleanup_with(store_close_at) struct store *store = NULL;
+	cleanup_with(master_free_at) struct master *master = NULL;
+	struct rand rand;
+	struct store_config store_config = {
+		.path = opts->db,
+		.clock = clock_real(),
+		.wal_cap_bytes = opts->wal_cap_bytes,
+		.sync_every_ms = opts->sync_every_ms,
+		.wake = wake_loop,
+		.wake_arg = loop,
+	};
+	struct master_config config = {
+		.clock = clock_real(),
+		.rand = &rand,
+		.key = *key,
+		.limits = {
+			.lease_ms = opts->lease_ms,
+			.write_lease_ms = opts->write_lease_ms,
+			.ping_ms = opts->ping_ms,
+			.client_ttl_ms = opts->client_ttl_ms,
+			.client_grace_ms = opts->client_grace_ms,
+			.put_wait_ms = opts->put_wait_ms,
+			.evict_high_pct = opts->evict_high_pct,
+			.evict_low_pct = opts->evict_low_pct,
+			.durable_power = strcmp(opts->durability, "power") == 0,
+		},
+	};
+	char why[512];
+	int r = rand_init_os(&rand);
+
+	if (r < 0)
+		return fail(EXIT_SYSTEM, strerror(-r));
+	r = store_open(&store_config, &store, why, sizeof(why));
+	if (r == 0)
+		r = master_new(&config, &store, &master, why, sizeof(why));
+	if (r != 0)
+		return fail(code_of(r), why);
+	return serve(opts, master, loop, mode);
+}
+
+static int
+run(struct master_options *opts)
+{
+	cleanup_with(loop_free_at) struct loop *loop = NULL;
+	struct cluster_key key = {0};
+	enum log_level level;
+	mode_t mode = 0;
+	char why[4600];
+	const char *wrong = judge(opts, &mode);
+	int r;
+
+	if (wrong != NULL)
+		return fail(EXIT_USAGE, wrong);
+	if (log_level_parse(opts->log_level, &level) < 0)
+		return fail(EXIT_USAGE, "log_level: none of error, warn, info, debug");
+	log_set_sink(log_to_stderr, NULL, level);
+	r = fill_defaults(opts, why, sizeof(why));
+	if (r < 0)
+		return fail(EXIT_SYSTEM, why);
+	if (opts->key_file[0] != '\0' && (r = key_load(opts->key_file, &key)) < 0) {
+		snprintf(why, sizeof(why), "%s: %s", opts->key_file,
+			 r == -EINVAL ? "not a cluster key (64 hexadecimal digits)"
+			 : r == -EACCES ? "others may read it: chmod 600"
+					: strerror(-r));
+		return fail(EXIT_USAGE, why);
+	}
+	r = loop_new(&loop);
+	if (r < 0)
+		return fail(EXIT_SYSTEM, strerror(-r));
+	signal_loop = loop;
+	signal(SIGTERM, on_signal);
+	signal(SIGINT, on_signal);
+	signal(SIGPIPE, SIG_IGN);
+	return keep_books(opts, loop, mode, &key);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct master_options opts;
+	int code;
+
+	if (options_init(&master_options_list, &opts) < 0)
+		return fail(EXIT_SYSTEM, "out of memory");
+	code = take_words(&opts, argc, argv);
+	if (code < 0)
+		code = run(&opts);
+	options_fini(&master_options_list, &opts);
+	return code;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/master.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "master/books.h"
+#include "transfer/base/err.h"
+#include "transfer/base/log.h"
+
+/* ---- chunks are opened in the books before anybody relies on it (segment.h) ---- */
+
+static int
+open_chunk(void *arg, struct segment *segment, uint32_t chunk, uint64_t *ret_batch)
+{
+	struct master *master = arg;
+	struct record record = {
+		.kind = RECORD_CHUNK_OPEN, .segment_id = segment->id, .chunk = chunk};
+	int r = books_journal(master, &record);
+
+	if (r < 0)
+		return err_up(r);
+	master->journal.wants_sync = true;
+	*ret_batch = master->batch;
+	return 0;
+}
+
+/* ---- the start: every row of the store ---- */
+
+struct loading {
+	struct master *master;
+	char *why;
+	size_t why_cap;
+};
+
+static int
+refuse(const struct loading *loading, const char *what, uint64_t id)
+{
+	snprintf(loading->why, loading->why_cap, "the books are damaged: %s (id %" PRIu64 ")", what, id);
+	return err_new(-EBADMSG);
+}
+
+static int
+load_segment(const struct loading *loading, const struct record *record)
+{
+	struct master *master = loading->master;
+	struct segment_words words = {
+		.id = record->segment_id,
+		.epoch = record->segment_epoch,
+		.size_bytes = record->len_bytes,
+		.medium = record->medium,
+		.name = (const uint8_t *)record->name,
+		.host = (const uint8_t *)record->host,
+		.endpoint = (const uint8_t *)record->endpoint,
+		.name_len = record->name_len,
+		.host_len = record->host_len,
+		.endpoint_len = record->endpoint_len,
+	};
+	struct segment *segment;
+	int r;
+
+	if (segment_find(master, record->segment_id) != NULL)
+		return refuse(loading, "a segment stands there twice", record->segment_id);
+	r = segment_new(&words, &segment);
+	if (r < 0)
+		return err_up(r);
+	r = map_put(&master->segments, segment->id, segment);
+	if (r < 0) {
+		segment_free(segment);
+		return err_new(-ENOMEM);
+	}
+	segment->away_since_ms = master->now_ms;
+	list_push_back(&master->all_segments, &segment->at_master);
+	counter_add(&master->counters.segments, 1);
+	return 0;
+}
+
+static int
+load_chunk(const struct loading *loading, const struct record *record)
+{
+	struct segment *segment = segment_find(loading->master, record->segment_id);
+
+	if (segment == NULL || record->chunk >= segment->n_chunks ||
+	    segment->chunks[record->chunk].is_open)
+		return refuse(loading, "an open chunk of no segment", record->segment_id);
+	segment->chunks[record->chunk].is_open = true;
+	segment->chunks[record->chunk].idle_since_ms = loading->master->now_ms;
+	return vec_push(&segment->open_chunks, record->chunk);
+}
+
+static int
+load_replica(const struct loading *loading, struct object *object,
+	     const struct replica_record *record)
+{
+	struct segment *segment = segment_find(loading->master, record->segment_id);
+	struct replica *rep;
+	uint64_t sum = 0;
+	int r;
+
+	if (segment == NULL)
+		return refuse(loading, "a replica on no segment", object->id);
+	object_each_replica(object, other)
+		if (other->segment == segment)
+			return refuse(loading, "two replicas on one segment", object->id);
+	for (uint32_t i = 0; i < record->n_extents; i++) {
+		sum += record->extents[i].len_bytes;
+		r = alloc_take_at(segment->alloc, record->extents[i]);
+		if (r == ALLOC_E_TAKEN)
+			return refuse(loading, "two replicas share bytes, or one lies outside its segment",
+				      object->id);
+		if (r < 0)
+			return err_up(r);
+	}
+	if (record->n_extents == 0 || sum != object->len_bytes)
+		return refuse(loading, "the extents of a replica are not as long as its object",
+			      object->id);
+	r = object_add_replica(object, segment, record->extents, record->n_extents, &rep);
+	if (r < 0)
+		return err_up(r);
+	replica_move(rep, REPLICA_PROCESSING);
+	replica_move(rep, REPLICA_COMPLETE);
+	return 0;
+}
+
+static void
+scrap_unloaded(struct object *object)
+{
+	while (object->replicas != NULL) {
+		replica_move(object->replicas, REPLICA_REMOVED);
+		object_drop_replica(object, object->replicas);
+	}
+	object_free(object);
+}
+
+static int
+fill_object(const struct loading *loading, struct object *object, const struct record *record)
+{
+	struct object *old = NULL;
+	int r = object_set_attr(object, record->attr, record->attr_len);
+
+	object->len_bytes = record->len_bytes;
+	object->put_at_ms = record->put_at_ms;
+	object->crc = record->crc;
+	object->has_crc = record->has_crc;
+	for (unsigned i = 0; i < record->n_replicas && r == 0; i++)
+		r = load_replica(loading, object, &record->replicas[i]);
+	if (r < 0)
+		return err_up(r);
+	if (object->n_replicas == 0 && object->len_bytes > 0)
+		return refuse(loading, "an object without replicas", object->id);
+	if (index_get(object->tenant->index, record->key, record->key_len) != NULL)
+		return refuse(loading, "two objects of one key", object->id);
+	r = books_enter(loading->master, object, &old);
+	assert(old == NULL);
+	return err_up(r);
+}
+
+static int
+load_object(const struct loading *loading, const struct record *record)
+{
+	struct master *master = loading->master;
+	struct object *object;
+	int r;
+
+	if (record->tenant_id != master->tenant.id)
+		return refuse(loading, "an object of no tenant", record->object_id);
+	if (record->object_id >= master->next_object_id)
+		return refuse(loading, "an object with an id that was never given out",
+			      record->object_id);
+	r = object_new(&master->tenant, record->object_id, record->key, record->key_len, &object);
+	if (r < 0)
+		return err_up(r);
+	r = fill_object(loading, object, record);
+	if (r < 0)
+		scrap_unloaded(object);
+	return err_up(r);
+}
+
+static int
+load_record(void *arg, const struct record *record)
+{
+	const struct loading *loading = arg;
+
+	switch (record->kind) {
+	case RECORD_SEGMENT_ADD:
+		return load_segment(loading, record);
+	case RECORD_CHUNK_OPEN:
+		return load_chunk(loading, record);
+	case RECORD_OBJECT_ADD:
+		return load_object(loading, record);
+	case RECORD_OBJECT_REMOVE:
+	case RECORD_OBJECT_RENAME:
+	case RECORD_OBJECT_ATTR:
+	case RECORD_REPLICA_REMOVE:
+	case RECORD_SEGMENT_REMOVE:
+	case RECORD_CHUNK_CLOSE:
+	case RECORD_NEXT_OBJECT_ID:
+		break;
+	}
+	return refuse(loading, "a row that is no state", record->object_id);
+}
+
+static int
+load(struct master *master, char *why, size_t why_cap)
+{
+	struct loading loading = {master, why, why_cap};
+	uint64_t until_ms = master->now_ms + 2 * master->limits.lease_ms;
+	int r = store_load(master->store, load_record, &loading, why, why_cap);
+
+	if (r < 0)
+		return err_up(r);
+	list_each(&master->all_segments, link)
+	{
+		r = quarantine_gaps(&master->quarantine, list_of(link, struct segment, at_master),
+				    until_ms);
+		if (r < 0)
+			return err_up(r);
+	}
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static void
+init_lists(struct master *master)
+{
+	map_init(&master->objects);
+	map_init(&master->ghosts);
+	map_init(&master->puts_by_id);
+	map_init(&master->puts_by_key);
+	map_init(&master->segments);
+	map_init(&master->clients);
+	list_init(&master->ghost_list);
+	list_init(&master->lru);
+	list_init(&master->puts);
+	list_init(&master->heard);
+	list_init(&master->all_segments);
+	list_init(&master->held);
+	list_init(&master->held_sync);
+	list_init(&master->peers);
+	list_init(&master->dirty);
+	list_init(&master->watches);
+	list_init(&master->parked);
+	journal_init(&master->journal);
+	arena_init(&master->arena);
+}
+
+int
+master_new(const struct master_config *config, struct store **store_taken,
+	   struct master **ret_master, char *why, size_t why_cap)
+{
+	cleanup_with(master_free_at) struct master *master = calloc(1, sizeof(*master));
+	int r;
+
+	snprintf(why, why_cap, "out of memory");
+	if (master == NULL)
+		return err_new(-ENOMEM);
+	master->clock = config->clock;
+	master->rand = config->rand;
+	master->key = config->key;
+	master->limits = config->limits;
+	master->now_ms = clock_ms(config->clock);
+	master->turn_at_ms = master->now_ms;
+	master->epoch = store_epoch(*store_taken);
+	master->next_object_id = store_next_object_id(*store_taken);
+	master->reserved_object_id = master->next_object_id;
+	master->hash_seed = rand_u64(config->rand);
+	master->batch = 1;
+	init_lists(master);
+	master->tenant = (struct tenant){.id = 1, .name = "default"};
+
+	r = quarantine_init(&master->quarantine,
+			    &(struct chunk_opener){.open = open_chunk, .arg = master});
+	if (r == 0)
+		r = index_new(&master->tenant.index);
+	master->scratch = malloc(EXTENTS_MAX * sizeof(*master->scratch));
+	if (r < 0 || master->scratch == NULL)
+		return err_new(-ENOMEM);
+
+	master->store = *store_taken; /* borrowed until everything has gone well */
+	r = load(master, why, why_cap);
+	if (r < 0) {
+		master->store = NULL;
+		return err_up(r);
+	}
+	*store_taken = NULL;
+	log_event(LOG_INFO, "master.loaded", "epoch=%" PRIu64 " objects=%" PRIu64 " segments=%zu",
+		  master->epoch, master->tenant.n_objects, master->segments.n);
+	*ret_master = take(&master);
+	return 0;
+}
+
+static void
+free_objects(struct master *master, struct map *objects)
+{
+	size_t at = 0;
+	uint64_t id;
+	void *value;
+
+	while (map_next(objects, &at, &id, &value)) {
+		struct object *object = value;
+
+		while (object->replicas != NULL) {
+			if (object->replicas->state == REPLICA_COMPLETE)
+				replica_move(object->replicas, REPLICA_REMOVED);
+			object_drop_replica(object, object->replicas);
+		}
+		object->is_indexed = false;
+		object_free(object);
+	}
+	map_fini(objects);
+	(void)master;
+}
+
+void
+master_free(struct master *master)
+{
+	if (master == NULL)
+		return;
+
+	list_each_safe(&master->peers, link)
+		master_peer_free(list_of(link, struct peer, at_master));
+	while (list_first(&master->heard) != NULL)
+		client_lost(master,
+			    list_of(list_first(&master->heard), struct client, at_heard),
+			    /* is_quiet= */ true);
+	free_objects(master, &master->objects);
+	free_objects(master, &master->ghosts);
+	list_each_safe(&master->all_segments, link)
+	{
+		struct segment *segment = list_of(link, struct segment, at_master);
+
+		while (!quarantine_drop(&master->quarantine, segment, UINT32_MAX))
+			;
+		segment_free(segment);
+	}
+	for (size_t i = 0; i < master->changes.n; i++)
+		free(master->changes.at[i]);
+	vec_fini(&master->changes);
+	vec_fini(&master->placeable);
+	quarantine_fini(&master->quarantine);
+	map_fini(&master->puts_by_id);
+	map_fini(&master->puts_by_key);
+	map_fini(&master->segments);
+	map_fini(&master->clients);
+	index_free(master->tenant.index);
+	journal_fini(&master->journal);
+	arena_fini(&master->arena);
+	store_close(master->store);
+	free(master->scratch);
+	free(master);
+}
+
+int
+master_peer_new(struct master *master, bool is_trusted, struct peer **ret_peer)
+{
+	struct peer *peer = calloc(1, sizeof(*peer));
+
+	if (peer == NULL)
+		return err_new(-ENOMEM);
+	peer->master = master;
+	peer->is_trusted = is_trusted;
+	buf_init(&peer->out);
+	list_init(&peer->watches);
+	list_init(&peer->parked);
+	list_link_init(&peer->at_master);
+	list_link_init(&peer->at_dirty);
+	list_push_back(&master->peers, &peer->at_master);
+	*ret_peer = peer;
+	return 0;
+}
+
+void
+master_peer_free(struct peer *peer)
+{
+	list_each_safe(&peer->watches, link)
+		watch_free(list_of(link, struct watch, at_peer));
+	list_each_safe(&peer->parked, link)
+		parked_free(list_of(link, struct parked, at_peer));
+	if (peer->client != NULL)
+		peer->client->peer = NULL;
+	list_remove(&peer->at_master);
+	list_remove(&peer->at_dirty);
+	buf_fini(&peer->out);
+	free(peer);
+}
+
+static void
+submit(struct master *master)
+{
+	uint64_t batch;
+
+	if (master->journal.n_records == 0)
+		return;
+	if (master->limits.durable_power)
+		master->journal.wants_sync = true;
+	if (store_submit(master->store, &master->journal, &batch) < 0)
+		return; /* no memory: it stays ours, and is handed over next turn */
+	assert(batch == master->batch);
+	master->batch++;
+}
+
+uint64_t
+master_turn(struct master *master)
+{
+	uint64_t wait_ms;
+
+	master->now_ms = clock_ms(master->clock);
+	store_progress(master->store, &master->progress);
+	wait_ms = sweep(master);
+	submit(master);
+	store_progress(master->store, &master->progress);
+	dispatch_release(master);
+	watch_tell(master);
+	return wait_ms;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * master.h -- the books, whole: who lends which segments, which object lies where, under which lease.
+ *
+ *      peer (a connection) --frame--> master_receive() --> handler --> answer
+ *                                                             |
+ *                                              journal: one batch a turn
+ *                                                             |
+ *      peer <--frame-- master_turn() <-- committed up to n <-- store
+ *
+ * State changes at once, in memory; the answer, and every answer that depends on
+ * the change, waits until the change is in the journal's committed part.  So
+ * nobody ever hears of what a restart would forget.  A commit that fails is tried
+ * again until it succeeds (store.h), hence memory and disk never part ways.
+ *
+ * Nothing here knows sockets or threads: the server (server.c) and the simulation
+ * (tests/sim) both feed it frames and take frames out of `peer->out`.
+ *
+ * thread:  one, the loop's.
+ */
+#ifndef MASTER_MASTER_H
+#define MASTER_MASTER_H
+
+#include "master/client.h"
+#include "master/counters.h"
+#include "master/put.h"
+#include "master/quarantine.h"
+#include "master/store.h"
+#include "master/proto/codec.h"
+#include "master/proto/status.h"
+#include "transfer/base/frame.h"
+#include "transfer/base/rand.h"
+#include "transfer/base/token.h"
+
+struct master_limits {
+	uint64_t lease_ms, write_lease_ms;
+	uint64_t ping_ms, client_ttl_ms, client_grace_ms;
+	uint64_t put_wait_ms;
+	uint64_t evict_high_pct, evict_low_pct;
+	bool durable_power; /* acknowledge only what is synced */
+};
+
+struct peer {
+	struct master *master;
+	struct client *client; /* after join */
+	struct buf out;        /* frames to be sent; whoever owns the peer sends and consumes them */
+	bool is_trusted;       /* a Unix socket: the peer is its uid, no key is asked */
+	bool is_broken;        /* hang up: it sent nonsense, or there was no memory for its answer */
+	void *owner; /* whoever made it: finds its connection by this */
+	bool said_hello;
+	uint64_t request_id; /* of the request at hand */
+	uint8_t challenge[CHALLENGE_BYTES];
+	struct list watches;
+	struct list parked;
+	struct list_link at_master;
+	struct list_link at_dirty; /* master.dirty: `out` has grown */
+};
+
+struct watch {
+	struct list_link at_peer, at_master;
+	struct peer *peer;
+	uint64_t request_id;
+	struct span prefix; /* owned */
+	bool overflowed;
+};
+
+/* A change that watchers have not been told yet. */
+struct change {
+	uint64_t batch, object_id;
+	uint8_t kind;
+	struct tenant *tenant;
+	uint16_t key_len;
+	uint8_t key[];
+};
+
+/* A put_start that waits for room. */
+struct parked {
+	struct list_link at_peer, at_master;
+	struct peer *peer;
+	uint64_t until_ms;
+	uint64_t request_id;
+	uint16_t type;
+	struct buf payload;
+};
+
+struct master {
+	const struct clock *clock;
+	struct rand *rand;
+	struct store *store;
+	struct cluster_key key;
+	struct master_limits limits;
+	struct master_counters counters;
+
+	uint64_t epoch;
+	uint64_t now_ms;      /* of this turn */
+	uint64_t turn_at_ms;  /* of the last sweep */
+	uint64_t sweep_wait_ms; /* what that one asked for */
+	uint64_t stalled_ms;  /* sum of the loop's own delays: nobody is called silent for these */
+	uint64_t next_object_id, reserved_object_id;
+	uint64_t hash_seed;
+
+	struct tenant tenant; /* "default" */
+	struct map objects;     /* object id -> struct object in the index */
+	struct map ghosts;      /* object id -> struct object removed under a lease (books.h) */
+	struct list ghost_list; /* the same, by struct object.at_lru */
+	struct map puts_by_id;  /* object id -> struct put */
+	struct map puts_by_key; /* hash of the key -> first struct put */
+	struct map segments;    /* id -> struct segment */
+	struct map clients;     /* id -> struct client */
+	struct list lru;        /* struct object.at_lru, front: leased last */
+	struct list puts;       /* struct put.at_lease, front: ends first */
+	struct list heard;      /* struct client.at_heard, front: silent longest */
+	struct list all_segments;
+	VEC(struct segment *) placeable; /* those that are OK */
+	struct extent *scratch;          /* EXTENTS_MAX of them */
+	uint64_t size_bytes; /* of the segments that are here */
+	bool is_evicting;    /* between the high and the low mark, on the way down */
+
+	struct quarantine quarantine;
+	struct journal journal;
+	uint64_t batch;    /* the number that the journal under construction will get */
+	struct store_progress progress;
+	struct list held, held_sync; /* struct answer.at_held: until committed, until synced */
+	struct list peers, dirty, watches, parked;
+	VEC(struct change *) changes;
+	struct arena arena; /* of the request at hand */
+
+	/* what the request at hand must wait for */
+	uint64_t hold_batch;
+	bool hold_sync;
+
+	/* while a parked request is tried again */
+	uint64_t parked_until_ms;
+	bool is_last_try;
+};
+
+/*
+ * master_new -- take over the store: load every row, and go on where it ended.
+ *
+ * takes:   *store_taken, on success.
+ * result:  0; -EBADMSG when the rows break their laws (why names them); -errno.
+ */
+struct master_config {
+	const struct clock *clock;
+	struct rand *rand;
+	struct master_limits limits;
+	struct cluster_key key;
+};
+int master_new(const struct master_config *config, struct store **store_taken,
+	       struct master **ret_master, char *why, size_t why_cap) MUST_CHECK;
+void master_free(struct master *master);
+
+int master_peer_new(struct master *master, bool is_trusted, struct peer **ret_peer) MUST_CHECK;
+
+/* master_peer_free -- the connection has ended; its client lives on, silent. */
+void master_peer_free(struct peer *peer);
+
+/* master_receive -- one whole frame from this peer. */
+void master_receive(struct peer *peer, const struct frame *frame);
+
+/*
+ * master_turn -- after the frames of a turn: hand the journal over, release answers, sweep.
+ *
+ * result:  milliseconds until it wants to be called again, though nothing comes.
+ */
+uint64_t master_turn(struct master *master);
+
+/* master_dirty -- the next peer whose `out` has grown since it was last told, or NULL. */
+struct peer *master_dirty(struct master *master);
+
+/* master_check -- every law that ties the books together (tests, simulation). */
+void master_check(const struct master *master);
+
+DEFINE_CLEANUP(struct master, master_free);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * object.h -- one version of the bytes under a key, and where its copies lie.
+ *
+ *      put_start -> [ under way: struct put ] -> put_end -> [ in the index ] -> removed, evicted,
+ *                          |                                                     replaced
+ *                          +-> revoked, lease over                                  |
+ *                                     v                                             v
+ *                              extents into quarantine, object freed at once
+ *
+ * An object in the index is not told to anybody before batch `batch` of the
+ * journal is committed: answers that depend on it wait (answer.h).
+ *
+ * Read leases are promises on the whole object:
+ *      lease_until_ms   the longest promise given; until then its extents are not reused
+ *      n_holders        promises of this round not given back; at 0 the lease ends at once
+ *      lease_id         the round: grows when a promise is given after all former ones ended,
+ *                       so that a late release can't end somebody else's promise
+ *
+ * thread:  the loop's.
+ */
+#ifndef MASTER_OBJECT_H
+#define MASTER_OBJECT_H
+
+#include "master/key.h"
+#include "master/replica.h"
+
+struct tenant;
+
+#define OBJECT_MAGIC 0x0b1ec700u
+
+struct object {
+	unsigned magic;
+	uint32_t crc;
+	uint64_t id; /* also its version; never reused */
+	uint64_t len_bytes;
+	uint64_t put_at_ms; /* since 1970 */
+	uint64_t batch;     /* of the journal that made it durable */
+	uint64_t lease_until_ms;
+	uint32_t lease_id, n_holders;
+	struct tenant *tenant;
+	struct list_link at_lru; /* master.lru, front: leased last; a ghost: master.ghost_list */
+	struct replica *replicas;
+	uint8_t *attr; /* owned, attr_len bytes, or NULL */
+	uint16_t attr_len;
+	uint8_t n_replicas;
+	bool has_crc;
+	bool is_indexed, is_ghost;
+	struct replica first; /* most objects have one copy */
+	struct key key;
+};
+
+/* object_of -- the object whose key the index holds. */
+static inline struct object *
+object_of(struct key *key)
+{
+	struct object *object = container_of(key, struct object, key);
+
+	assert(object->magic == OBJECT_MAGIC);
+	return object;
+}
+
+/* object_new -- without replicas.  0 or -ENOMEM. */
+int object_new(struct tenant *tenant, uint64_t id, const uint8_t *key, size_t key_len,
+	       struct object **ret_object) MUST_CHECK;
+
+/* object_free -- its replicas must be gone. */
+void object_free(struct object *object);
+
+/*
+ * object_rekey -- the same object under another key; the struct moves.
+ *
+ * needs:   off the index.
+ * gives:   the new struct; replicas and lists point to it, `object` is freed.
+ * result:  0 or -ENOMEM, then nothing has changed.
+ */
+int object_rekey(struct object *object, const uint8_t *key, size_t key_len,
+		 struct object **ret_object) MUST_CHECK;
+
+/* object_set_attr -- copied.  0 or -ENOMEM, then nothing has changed. */
+int object_set_attr(struct object *object, const uint8_t *attr, size_t attr_len) MUST_CHECK;
+
+/* object_add_replica -- one more copy, INITIALIZED.  0 or -ENOMEM. */
+int object_add_replica(struct object *object, struct segment *segment, const struct extent *extents,
+		       uint32_t n_extents, struct replica **ret_rep) MUST_CHECK;
+
+/* object_drop_replica -- needs: REMOVED or FAILED, its extents passed on. */
+void object_drop_replica(struct object *object, struct replica *rep);
+
+/* object_is_readable -- some copy is COMPLETE on a segment that is there (or there is nothing to read). */
+bool object_is_readable(const struct object *object);
+
+#define object_each_replica(object, rep)                                                           \
+	for (struct replica *rep = (object)->replicas; rep != NULL; rep = rep->next)
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/place.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "master/books.h"
+#include "transfer/base/err.h"
+#include "transfer/base/num.h"
+
+static uint64_t
+free_bytes(const struct segment *segment)
+{
+	return segment->size_bytes - alloc_used_bytes(segment->alloc);
+}
+
+/* One run if there is one, else as many as it takes. Gives count in *ret_n, extents in master->scratch. */
+static int
+take_extents(struct master *master, struct segment *segment, uint64_t len_bytes, size_t *ret_n)
+{
+	int r = alloc_take(segment->alloc, len_bytes, &master->scratch[0]);
+
+	*ret_n = 1;
+	if (r != ALLOC_E_FULL)
+		return r < 0 ? err_up(r) : 0;
+	if (free_bytes(segment) < len_bytes)
+		return PLACE_E_FULL;
+	r = alloc_take_pieces(segment->alloc, len_bytes, master->scratch, EXTENTS_MAX, ret_n);
+	if (r == ALLOC_E_FULL)
+		return PLACE_E_FULL;
+	return err_up(r);
+}
+
+static void
+give_extents(struct segment *segment, const struct extent *extents, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		alloc_give(segment->alloc, extents[i]);
+}
+
+static bool
+is_on_host(const struct object *object, const char *host)
+{
+	object_each_replica(object, rep)
+		if (strcmp(rep->segment->host, host) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_on_segment(const struct object *object, const struct segment *segment)
+{
+	object_each_replica(object, rep)
+		if (rep->segment == segment)
+			return true;
+	return false;
+}
+
+static bool
+may_take(const struct object *object, const struct segment *segment, bool any_host)
+{
+	return segment->state == SEGMENT_OK && !is_on_segment(object, segment) &&
+	       (any_host || !is_on_host(object, segment->host));
+}
+
+static int
+try_segment(struct master *master, struct object *object, struct segment *segment,
+	    uint64_t room_bytes)
+{
+	struct replica *rep;
+	size_t n;
+	int r = take_extents(master, segment, room_bytes, &n);
+
+	if (r != 0)
+		return r;
+	r = object_add_replica(object, segment, master->scratch, (uint32_t)n, &rep);
+	if (r < 0)
+		give_extents(segment, master->scratch, n);
+	return err_up(r);
+}
+
+static struct segment *
+by_chance(struct master *master)
+{
+	return master->placeable.at[rand_below(master->rand, master->placeable.n)];
+}
+
+static int
+try_all(struct master *master, struct object *object, uint64_t room_bytes, bool any_host)
+{
+	size_t n = master->placeable.n;
+	size_t start = n == 0 ? 0 : rand_below(master->rand, n);
+	int worst = PLACE_E_NO_SEGMENT;
+
+	for (size_t i = 0; i < n; i++) {
+		struct segment *segment = master->placeable.at[(start + i) % n];
+		int r;
+
+		if (!may_take(object, segment, any_host))
+			continue;
+		r = try_segment(master, object, segment, room_bytes);
+		if (r <= 0)
+			return r;
+		worst = PLACE_E_FULL;
+	}
+	return worst;
+}
+
+static int
+try_two(struct master *master, struct object *object, uint64_t room_bytes)
+{
+	struct segment *a, *b;
+
+	if (master->placeable.n < 2)
+		return PLACE_E_FULL;
+	a = by_chance(master);
+	b = by_chance(master);
+	if (!may_take(object, a, /* any_host= */ false) ||
+	    (may_take(object, b, /* any_host= */ false) && free_bytes(b) > free_bytes(a)))
+		a = b;
+	if (!may_take(object, a, /* any_host= */ false))
+		return PLACE_E_FULL;
+	return try_segment(master, object, a, room_bytes);
+}
+
+int
+place_replica(struct master *master, struct object *object, uint64_t room_bytes,
+	      const uint64_t *preferred, size_t n_preferred)
+{
+	int r;
+
+	assert(room_bytes > 0);
+
+	for (size_t i = 0; i < n_preferred; i++) {
+		struct segment *segment = segment_find(master, preferred[i]);
+
+		if (segment == NULL || !may_take(object, segment, /* any_host= */ true))
+			continue;
+		r = try_segment(master, object, segment, room_bytes);
+		if (r <= 0)
+			return err_up(r);
+	}
+
+	r = try_two(master, object, room_bytes);
+	if (r > 0)
+		r = try_all(master, object, room_bytes, /* any_host= */ false);
+	if (r > 0)
+		r = try_all(master, object, room_bytes, /* any_host= */ true);
+	return r < 0 ? err_up(r) : r;
+}
+
+int
+place_more(struct master *master, struct replica *rep, uint64_t more_bytes)
+{
+	struct extent *many;
+	size_t n;
+	int r = take_extents(master, rep->segment, more_bytes, &n);
+
+	if (r != 0)
+		return r;
+	if (rep->n_extents + n > EXTENTS_MAX) {
+		give_extents(rep->segment, master->scratch, n);
+		return PLACE_E_FULL;
+	}
+	many = malloc((rep->n_extents + n) * sizeof(*many));
+	if (many == NULL) {
+		give_extents(rep->segment, master->scratch, n);
+		return err_new(-ENOMEM);
+	}
+	memcpy(many, replica_extents(rep), rep->n_extents * sizeof(*many));
+	memcpy(many + rep->n_extents, master->scratch, n * sizeof(*many));
+	if (rep->n_extents > 1)
+		free(rep->many);
+	rep->many = many;
+	rep->n_extents += (uint32_t)n;
+	return 0;
+}

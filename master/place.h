@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * place.h -- which segments an object's copies go to.
+ *
+ * Preferred segments first, in their order.  Then the freer of two taken by chance
+ * (Mitzenmacher 2001: nearly as even as looking at all), and only when neither has
+ * room, each in turn.  Never two copies on one segment, nor on one host while
+ * another has room.
+ *
+ * thread:  the loop's.
+ */
+#ifndef MASTER_PLACE_H
+#define MASTER_PLACE_H
+
+#include "master/master.h"
+
+enum place_outcome {
+	PLACE_E_FULL = 1,   /* segments there are, but no room in them */
+	PLACE_E_NO_SEGMENT, /* none is left to choose from */
+};
+
+/*
+ * place_replica -- one more INITIALIZED copy of room_bytes for object.
+ *
+ * result:  0, place_outcome, -ENOMEM; then nothing has changed.
+ */
+int place_replica(struct master *master, struct object *object, uint64_t room_bytes,
+		  const uint64_t *preferred, size_t n_preferred) MUST_CHECK;
+
+/* place_more -- more_bytes behind the extents of a copy, in its own segment.  0, PLACE_E_FULL, -ENOMEM. */
+int place_more(struct master *master, struct replica *rep, uint64_t more_bytes) MUST_CHECK;
+
+#endif

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/put.h"
+
+#include <errno.h>
+
+#include "master/books.h"
+#include "master/place.h"
+#include "transfer/base/err.h"
+#include "transfer/base/num.h"
+
+#define IDS_RESERVED (1u << 20)
+
+/* ---- the puts of a key ---- */
+
+static uint64_t
+hash_of(const struct master *master, const uint8_t *key, size_t key_len)
+{
+	return map_hash(key, key_len, master->hash_seed);
+}
+
+static bool
+has_key(const struct put *put, const uint8_t *key, size_t key_len)
+{
+	return put->object->key.len_bytes == key_len &&
+	       __builtin_memcmp(put->object->key.bytes, key, key_len) == 0;
+}
+
+struct put *
+put_of_key(const struct master *master, const uint8_t *key, size_t key_len)
+{
+	struct put *put = map_get(&master->puts_by_key, hash_of(master, key, key_len));
+
+	while (put != NULL && !has_key(put, key, key_len))
+		put = put->next_same_key;
+	return put;
+}
+
+static int
+enter_key(struct master *master, struct put *put)
+{
+	put->key_hash = hash_of(master, put->object->key.bytes, put->object->key.len_bytes);
+	put->next_same_key = map_get(&master->puts_by_key, put->key_hash);
+	return map_put(&master->puts_by_key, put->key_hash, put) < 0 ? err_new(-ENOMEM) : 0;
+}
+
+static void
+leave_key(struct master *master, struct put *put)
+{
+	struct put *at = map_get(&master->puts_by_key, put->key_hash);
+
+	if (at == put && put->next_same_key == NULL) {
+		map_take(&master->puts_by_key, put->key_hash);
+	} else if (at == put) {
+		/* the key is in the map already: replacing needs no memory */
+		int r = map_put(&master->puts_by_key, put->key_hash, put->next_same_key);
+
+		assert(r == 0);
+	} else {
+		while (at->next_same_key != put)
+			at = at->next_same_key;
+		at->next_same_key = put->next_same_key;
+	}
+}
+
+/* ---- claims: what is being written must be known to the books as open (segment.h) ---- */
+
+static int
+claim(struct master *master, struct segment *segment, struct extent extent)
+{
+	uint64_t batch;
+	int r = segment_claim(segment, extent, &master->quarantine.opener, &batch);
+
+	if (r < 0)
+		return err_up(r);
+	if (batch > master->progress.synced) {
+		books_hold(master, batch);
+		master->hold_sync = true;
+	}
+	return 0;
+}
+
+static void
+unclaim_extents(struct master *master, const struct replica *rep, uint32_t n_extents)
+{
+	for (uint32_t i = 0; i < n_extents; i++)
+		segment_unclaim(rep->segment, replica_extents(rep)[i], master->now_ms);
+}
+
+/* All extents from `from` on, or none. */
+static int
+claim_extents(struct master *master, const struct replica *rep, uint32_t from)
+{
+	for (uint32_t i = from; i < rep->n_extents; i++) {
+		int r = claim(master, rep->segment, replica_extents(rep)[i]);
+
+		if (r < 0) {
+			while (i-- > from)
+				segment_unclaim(rep->segment, replica_extents(rep)[i],
+						master->now_ms);
+			return err_up(r);
+		}
+	}
+	return 0;
+}
+
+/* ---- copies that never became COMPLETE ---- */
+
+/* Nobody has been told of these extents, or their only writer is done: they are free at once. */
+static void
+give_back(struct object *object, struct replica *rep)
+{
+	for (uint32_t i = 0; i < rep->n_extents; i++)
+		alloc_give(rep->segment->alloc, replica_extents(rep)[i]);
+	replica_move(rep, REPLICA_FAILED);
+	object_drop_replica(object, rep);
+}
+
+static void
+drop_copy(struct master *master, struct put *put, struct replica *rep, bool is_quiet)
+{
+	struct rest_terms terms = {
+		.writer_id = put->client->id, .now_ms = master->now_ms, .has_claim = true};
+
+	if (is_quiet) {
+		unclaim_extents(master, rep, rep->n_extents);
+		give_back(put->object, rep);
+		return;
+	}
+	replica_move(rep, REPLICA_FAILED);
+	books_rest(master, rep, &terms);
+	object_drop_replica(put->object, rep);
+}
+
+static void
+put_free(struct master *master, struct put *put)
+{
+	if (list_link_is_on(&put->at_client)) {
+		list_remove(&put->at_client);
+		put->client->n_puts--;
+		counter_sub(&master->counters.puts_under_way, 1);
+	}
+	list_remove(&put->at_lease);
+	object_free(put->object);
+	free(put);
+}
+
+/* Off the maps and lists; the object is the caller's now. */
+static struct object *
+put_detach(struct master *master, struct put *put)
+{
+	struct object *object = put->object;
+
+	leave_key(master, put);
+	map_take(&master->puts_by_id, object->id);
+	put->object = NULL;
+	put_free(master, put);
+	return object;
+}
+
+void
+put_fail(struct master *master, struct put *put, bool is_quiet)
+{
+	while (put->object->replicas != NULL)
+		drop_copy(master, put, put->object->replicas, is_quiet);
+	object_free(put_detach(master, put));
+}
+
+void
+put_undo(struct master *master, struct put *put)
+{
+	put_fail(master, put, /* is_quiet= */ true);
+}
+
+void
+put_lose_replica(struct master *master, struct put *put, struct replica *rep)
+{
+	/* The segment leaves with all its extents: where they rest no longer matters. */
+	drop_copy(master, put, rep, /* is_quiet= */ true);
+	if (put->object->replicas == NULL)
+		put_fail(master, put, /* is_quiet= */ true);
+}
+
+/* ---- beginning ---- */
+
+/* One copy, claimed and PROCESSING. */
+static int
+add_copy(struct master *master, struct put *put, uint64_t room_bytes, const struct put_wish *wish)
+{
+	struct replica *rep;
+	int r = place_replica(master, put->object, room_bytes, wish->preferred, wish->n_preferred);
+
+	if (r != 0)
+		return r;
+	rep = put->object->replicas;
+	while (rep->next != NULL)
+		rep = rep->next;
+	r = claim_extents(master, rep, 0);
+	if (r < 0) {
+		give_back(put->object, rep);
+		return err_up(r);
+	}
+	replica_move(rep, REPLICA_PROCESSING);
+	return 0;
+}
+
+static int
+add_copies(struct master *master, struct put *put, uint64_t room_bytes, const struct put_wish *wish)
+{
+	for (unsigned i = 0; i < wish->n_replicas; i++) {
+		int r = add_copy(master, put, room_bytes, wish);
+
+		if (r == 0)
+			continue;
+		if (r < 0)
+			return err_up(r);
+		if (i == 0 || wish->is_strict)
+			return r == PLACE_E_FULL ? PUT_E_FULL : PUT_E_NO_SEGMENT;
+		break; /* at least one: the true count is in the answer */
+	}
+	return 0;
+}
+
+/* Ids of puts that are never stored may not be used again either: they are reserved by the million. */
+static int
+reserve_id(struct master *master)
+{
+	struct record record = {.kind = RECORD_NEXT_OBJECT_ID,
+				.object_id = master->next_object_id + IDS_RESERVED};
+	int r;
+
+	if (master->next_object_id < master->reserved_object_id)
+		return 0;
+	r = books_journal(master, &record);
+	if (r < 0)
+		return err_up(r);
+	master->journal.wants_sync = true;
+	master->hold_sync = true;
+	master->reserved_object_id = record.object_id;
+	return 0;
+}
+
+static int
+put_new(struct master *master, struct client *client, const struct put_wish *wish,
+	struct put **ret_put)
+{
+	struct put *put;
+	int r = reserve_id(master);
+
+	if (r < 0)
+		return err_up(r);
+	put = calloc(1, sizeof(*put));
+	if (put == NULL)
+		return err_new(-ENOMEM);
+	list_link_init(&put->at_client);
+	list_link_init(&put->at_lease);
+	put->master = master;
+	put->client = client;
+	put->n_wanted = wish->n_replicas;
+	put->replaces = wish->replaces;
+
+	r = object_new(client->tenant, master->next_object_id, wish->key, wish->key_len,
+		       &put->object);
+	if (r < 0) {
+		free(put);
+		return err_up(r);
+	}
+	r = enter_key(master, put);
+	if (r == 0 && map_put(&master->puts_by_id, put->object->id, put) < 0) {
+		leave_key(master, put);
+		r = err_new(-ENOMEM);
+	}
+	if (r < 0) {
+		put_free(master, put);
+		return err_up(r);
+	}
+	master->next_object_id++;
+	*ret_put = put;
+	return 0;
+}
+
+static void
+lease_anew(struct master *master, struct put *put)
+{
+	put->lease_until_ms = master->now_ms + master->limits.write_lease_ms;
+	list_remove(&put->at_lease);
+	list_push_back(&master->puts, &put->at_lease);
+}
+
+int
+put_open(struct master *master, struct client *client, const struct put_wish *wish,
+	 struct put **ret_put)
+{
+	struct put *put = NULL;
+	int r;
+
+	if (!wish->replaces &&
+	    (books_find(master, client->tenant, wish->key, wish->key_len) != NULL ||
+	     put_of_key(master, wish->key, wish->key_len) != NULL))
+		return PUT_E_EXISTS;
+
+	r = put_new(master, client, wish, &put);
+	if (r < 0)
+		return err_up(r);
+	if (wish->len_bytes > 0)
+		r = add_copies(master, put, wish->len_bytes, wish);
+	if (r != 0) {
+		put_undo(master, put);
+		return r < 0 ? err_up(r) : r;
+	}
+
+	put->room_bytes = wish->len_bytes;
+	put->started_ms = master->now_ms;
+	list_push_back(&client->puts, &put->at_client);
+	client->n_puts++;
+	lease_anew(master, put);
+	counter_add(&master->counters.puts_started, 1);
+	counter_add(&master->counters.puts_under_way, 1);
+	*ret_put = put;
+	return 0;
+}
+
+/* ---- going on ---- */
+
+/* A copy's extents from n on go back: they were added just now and nobody has been told. */
+static void
+shrink_copy(struct master *master, struct replica *rep, uint32_t n)
+{
+	struct extent first = replica_extents(rep)[0];
+
+	assert(n > 0);
+	for (uint32_t i = n; i < rep->n_extents; i++) {
+		segment_unclaim(rep->segment, rep->many[i], master->now_ms);
+		alloc_give(rep->segment->alloc, rep->many[i]);
+	}
+	if (n == 1 && rep->n_extents > 1) {
+		free(rep->many);
+		rep->one = first;
+	}
+	rep->n_extents = n;
+}
+
+static int
+grow_copy(struct master *master, struct replica *rep, uint64_t more_bytes)
+{
+	uint32_t n_before = rep->n_extents;
+	int r = place_more(master, rep, more_bytes);
+
+	if (r != 0)
+		return r;
+	r = claim_extents(master, rep, n_before);
+	if (r < 0) {
+		for (uint32_t i = n_before; i < rep->n_extents; i++)
+			alloc_give(rep->segment->alloc, rep->many[i]);
+		if (n_before == 1) {
+			struct extent first = rep->many[0];
+
+			free(rep->many);
+			rep->one = first;
+		}
+		rep->n_extents = n_before;
+	}
+	return err_up(r);
+}
+
+static int
+grow_copies(struct master *master, struct put *put, uint64_t more_bytes)
+{
+	uint32_t n_before[REPLICAS_MAX];
+	unsigned n = 0;
+	int r = 0;
+
+	object_each_replica(put->object, rep)
+	{
+		n_before[n++] = rep->n_extents;
+		r = grow_copy(master, rep, more_bytes);
+		if (r != 0) {
+			n--;
+			break;
+		}
+	}
+	if (r == 0)
+		return 0;
+
+	for (struct replica *rep = put->object->replicas; n > 0; rep = rep->next, n--)
+		shrink_copy(master, rep, n_before[put->object->n_replicas - n]);
+	return r < 0 ? err_up(r) : PUT_E_FULL;
+}
+
+int
+put_grow(struct master *master, struct put *put, uint64_t more_bytes)
+{
+	struct put_wish wish = {.n_replicas = put->n_wanted};
+	int r = 0;
+
+	if (more_bytes > 0 && put->object->replicas != NULL)
+		r = grow_copies(master, put, more_bytes);
+	else if (more_bytes > 0)
+		r = add_copies(master, put, more_bytes, &wish);
+	if (r != 0)
+		return r < 0 ? err_up(r) : r;
+
+	put->room_bytes += more_bytes;
+	lease_anew(master, put);
+	return 0;
+}
+
+/* ---- ending ---- */
+
+/* The room behind the last byte is free again; the writer is done with it. */
+static int
+cut_copy(struct master *master, struct object *object, struct replica *rep, uint64_t len_bytes)
+{
+	uint32_t n = 0;
+	struct extent *ext = rep->n_extents == 1 ? &rep->one : rep->many;
+
+	if (len_bytes == 0) {
+		unclaim_extents(master, rep, rep->n_extents);
+		give_back(object, rep);
+		return 0;
+	}
+	while (len_bytes > ext[n].len_bytes)
+		len_bytes -= ext[n++].len_bytes;
+	if (len_bytes < ext[n].len_bytes) {
+		int r = alloc_shrink(rep->segment->alloc, ext[n], len_bytes);
+
+		if (r < 0)
+			return err_up(r);
+		segment_unclaim(rep->segment, ext[n], master->now_ms);
+		ext[n].len_bytes = len_bytes;
+		/* claimed anew with its true length: its chunks are open already */
+		r = claim(master, rep->segment, ext[n]);
+		assert(r == 0);
+	}
+	shrink_copy(master, rep, n + 1);
+	return 0;
+}
+
+static int
+cut_copies(struct master *master, struct put *put, uint64_t len_bytes)
+{
+	for (struct replica *rep = put->object->replicas, *next; rep != NULL; rep = next) {
+		int r;
+
+		next = rep->next;
+		r = cut_copy(master, put->object, rep, len_bytes);
+		if (r < 0)
+			return err_up(r);
+	}
+	put->room_bytes = len_bytes;
+	return 0;
+}
+
+static int
+journal_object(struct master *master, const struct object *object, const struct put_done *done)
+{
+	struct replica_record replicas[REPLICAS_MAX];
+	struct record record = {
+		.kind = RECORD_OBJECT_ADD,
+		.object_id = object->id,
+		.tenant_id = object->tenant->id,
+		.len_bytes = object->len_bytes,
+		.put_at_ms = object->put_at_ms,
+		.crc = object->crc,
+		.has_crc = object->has_crc,
+		.key = object->key.bytes,
+		.key_len = object->key.len_bytes,
+		.attr = done->attr,
+		.attr_len = done->attr_len,
+		.replicas = replicas,
+	};
+
+	object_each_replica(object, rep)
+		replicas[record.n_replicas++] = (struct replica_record){
+			rep->segment->id, rep->n_extents, replica_extents(rep)};
+	return books_journal(master, &record);
+}
+
+static int
+journal_replace(struct master *master, const struct object *old, const struct object *object,
+		const struct put_done *done)
+{
+	struct record gone = {.kind = RECORD_OBJECT_REMOVE, .object_id = old == NULL ? 0 : old->id};
+	int r = old == NULL ? 0 : books_journal(master, &gone);
+
+	return r < 0 ? err_up(r) : journal_object(master, object, done);
+}
+
+/* The record first, and taken back when memory fails; the index takes the place of `old` in one step. */
+static int
+publish(struct master *master, struct object *object, const struct object *old,
+	const struct put_done *done)
+{
+	struct books_mark mark = books_mark(master);
+	struct object *gone;
+	int r = object_set_attr(object, done->attr, done->attr_len);
+
+	if (r == 0)
+		r = journal_replace(master, old, object, done);
+	if (r == 0)
+		r = books_enter(master, object, &gone);
+	if (r < 0) {
+		books_rewind(master, mark);
+		return err_up(r);
+	}
+
+	assert(gone == old);
+	if (gone != NULL) {
+		books_scrap(master, gone, REPLICA_REMOVED);
+		counter_add(&master->counters.removes, 1);
+	}
+	return 0;
+}
+
+int
+put_close(struct master *master, struct put *put, const struct put_done *done)
+{
+	struct object *object = put->object;
+	struct object *old = books_find(master, object->tenant, object->key.bytes,
+					object->key.len_bytes);
+	int r;
+
+	assert(done->len_bytes <= put->room_bytes);
+
+	if (old != NULL && !put->replaces) {
+		put_fail(master, put, /* is_quiet= */ true);
+		return PUT_E_EXISTS;
+	}
+	if (done->len_bytes < put->room_bytes) {
+		r = cut_copies(master, put, done->len_bytes);
+		if (r < 0)
+			return err_up(r);
+	}
+
+	object->len_bytes = done->len_bytes;
+	object->crc = done->crc;
+	object->has_crc = done->has_crc;
+	object->put_at_ms = clock_wall_ms(master->clock);
+	object->batch = master->batch;
+	r = publish(master, object, old, done);
+	if (r < 0)
+		return err_up(r);
+
+	put_detach(master, put);
+	object_each_replica(object, rep)
+	{
+		unclaim_extents(master, rep, rep->n_extents);
+		replica_move(rep, REPLICA_COMPLETE);
+	}
+	counter_add(&master->counters.puts_ended, 1);
+	counter_add(&master->counters.put_bytes, object->len_bytes);
+	books_changed(master, CHANGE_PUT, object);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * put.h -- an object in the making: its writer, its write lease, its room.
+ *
+ *      put_start --> under way --put_end--> object in the index
+ *                     |   ^ |
+ *          put_extend +---+ +--put_revoke, lease over, writer lost--> FAILED, extents rest
+ *
+ * The puts of all clients hang on one list in the order in which their write
+ * leases end (all leases are alike long).  Each extent holds a claim (segment.h)
+ * until the put is over.
+ *
+ * thread:  the loop's.
+ */
+#ifndef MASTER_PUT_H
+#define MASTER_PUT_H
+
+#include "master/object.h"
+
+struct client;
+
+struct put {
+	struct master *master;
+	struct object *object; /* owned; replicas PROCESSING; not in the index */
+	struct client *client;
+	struct list_link at_client;
+	struct list_link at_lease; /* master.puts */
+	struct put *next_same_key; /* in master.puts_by_key */
+	uint64_t key_hash;
+	uint64_t room_bytes;
+	uint64_t started_ms, lease_until_ms;
+	uint8_t n_wanted; /* copies asked for */
+	bool replaces;
+};
+
+struct master;
+
+/* What put_start asks for one object. */
+struct put_wish {
+	const uint8_t *key;
+	size_t key_len;
+	uint64_t len_bytes; /* room */
+	uint8_t n_replicas;
+	bool replaces, is_strict;
+	const uint64_t *preferred; /* segment ids */
+	size_t n_preferred;
+};
+
+enum put_outcome {
+	PUT_E_EXISTS = 1,
+	PUT_E_FULL,       /* no room now; making some may help */
+	PUT_E_NO_SEGMENT, /* nobody lends memory (or, strict, not enough do) */
+};
+
+/* put_open -- reserve room and begin.  0, put_outcome, -ENOMEM; then nothing has changed. */
+int put_open(struct master *master, struct client *client, const struct put_wish *wish,
+	     struct put **ret_put) MUST_CHECK;
+
+/* put_grow -- more room in each copy (0: none) and a new write lease.  0, PUT_E_FULL, PUT_E_NO_SEGMENT, -ENOMEM. */
+int put_grow(struct master *master, struct put *put, uint64_t more_bytes) MUST_CHECK;
+
+/* What put_end says. */
+struct put_done {
+	uint64_t len_bytes;
+	const uint8_t *attr;
+	uint16_t attr_len;
+	uint32_t crc;
+	bool has_crc;
+};
+
+/*
+ * put_close -- it is an object now; one of the same key goes, if put_start said replace.
+ *
+ * needs:   done->len_bytes <= put->room_bytes.
+ * takes:   put, with 0 and with PUT_E_EXISTS (then its room is free again).
+ * result:  0, PUT_E_EXISTS, -ENOMEM.
+ */
+int put_close(struct master *master, struct put *put, const struct put_done *done) MUST_CHECK;
+
+/* put_undo -- as if it had never begun; nobody has been told of its room. */
+void put_undo(struct master *master, struct put *put);
+
+/* put_fail -- give it up; is_quiet: its writer says that no write of it is under way. */
+void put_fail(struct master *master, struct put *put, bool is_quiet);
+
+/* put_lose_replica -- its segment leaves. The put goes with its last copy. */
+void put_lose_replica(struct master *master, struct put *put, struct replica *rep);
+
+/* put_of_key -- some put under way of that key, or NULL. */
+struct put *put_of_key(const struct master *master, const uint8_t *key, size_t key_len);
+
+#endif

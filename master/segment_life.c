@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* segment_life.c -- segments and clients come and go (pictures: segment.h, client.h). */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "master/books.h"
+#include "transfer/base/err.h"
+#include "transfer/base/log.h"
+
+struct segment *
+segment_find(const struct master *master, uint64_t id)
+{
+	return id == 0 ? NULL : map_get(&master->segments, id);
+}
+
+static bool
+name_is(const struct segment *segment, struct span name)
+{
+	return strlen(segment->name) == name.len && memcmp(segment->name, name.at, name.len) == 0;
+}
+
+static struct segment *
+find_name(const struct master *master, struct span name)
+{
+	list_each(&master->all_segments, link)
+	{
+		struct segment *segment = list_of(link, struct segment, at_master);
+
+		if (segment->state != SEGMENT_LEAVING && name_is(segment, name))
+			return segment;
+	}
+	return NULL;
+}
+
+/* Those that new data may go to; a handful of segments changes state a day, so the list is simply made anew. */
+static int
+list_placeable(struct master *master)
+{
+	master->placeable.n = 0;
+	master->size_bytes = 0;
+	list_each(&master->all_segments, link)
+	{
+		struct segment *segment = list_of(link, struct segment, at_master);
+
+		if (segment_is_here(segment))
+			master->size_bytes += segment->size_bytes;
+		if (segment->state == SEGMENT_OK && vec_push(&master->placeable, segment) < 0)
+			return err_new(-ENOMEM);
+	}
+	return 0;
+}
+
+static void
+set_state(struct master *master, struct segment *segment, enum segment_state state)
+{
+	if (segment->state == state)
+		return;
+	segment->state = state;
+	if (list_placeable(master) < 0)
+		log_event(LOG_ERROR, "segment.no_memory", "segment=%" PRIu64, segment->id);
+}
+
+static int
+journal_segment(struct master *master, const struct segment *segment, uint64_t client_id)
+{
+	struct record record = {
+		.kind = RECORD_SEGMENT_ADD,
+		.segment_id = segment->id,
+		.segment_epoch = segment->epoch,
+		.len_bytes = segment->size_bytes,
+		.put_at_ms = clock_wall_ms(master->clock),
+		.client_id = client_id,
+		.medium = segment->medium,
+		.name = segment->name,
+		.host = segment->host,
+		.endpoint = segment->endpoint,
+		.name_len = (uint16_t)strlen(segment->name),
+		.host_len = (uint16_t)strlen(segment->host),
+		.endpoint_len = (uint16_t)strlen(segment->endpoint),
+	};
+
+	return books_journal(master, &record);
+}
+
+static struct segment_words
+words_of(const struct rec_segment_lent *lent)
+{
+	return (struct segment_words){
+		.id = lent->segment_id,
+		.epoch = lent->segment_epoch,
+		.size_bytes = lent->size_bytes,
+		.medium = lent->medium,
+		.name = lent->name.at,
+		.name_len = lent->name.len,
+		.host = lent->host.at,
+		.host_len = lent->host.len,
+		.endpoint = lent->endpoint.at,
+		.endpoint_len = lent->endpoint.len,
+	};
+}
+
+static int
+writers_of(const struct rec_segment_lent *lent, uint64_t **ret_ids)
+{
+	uint64_t *ids = malloc((lent->n_writers + 1) * sizeof(*ids));
+
+	if (ids == NULL)
+		return err_new(-ENOMEM);
+	for (uint32_t i = 0; i < lent->n_writers; i++)
+		ids[i] = lent->writers[i].id;
+	*ret_ids = ids;
+	return 0;
+}
+
+/* The segment is (again) in its provider's hands: what was cut there is proof for who waits at its gates. */
+static int
+take_over(struct master *master, struct client *client, struct segment *segment,
+	  const struct rec_segment_lent *lent)
+{
+	uint64_t *writers = NULL;
+	int r = writers_of(lent, &writers);
+
+	if (r < 0)
+		return err_up(r);
+	memcpy(segment->secret, lent->secret.bytes, sizeof(segment->secret));
+	segment->clock_there_ms = client->clock_there_ms;
+	segment->clock_here_ms = client->clock_here_ms;
+	if (segment->client != client) {
+		segment->client = client;
+		list_remove(&segment->at_client);
+		list_push_back(&client->segments, &segment->at_client);
+		client->n_segments++;
+	}
+	r = quarantine_mounted(&master->quarantine, segment, writers, lent->n_writers,
+			       master->now_ms);
+	free(writers);
+	set_state(master, segment, SEGMENT_OK);
+	log_event(LOG_INFO, "segment.mounted", "segment=%" PRIu64 " name=%s size_bytes=%" PRIu64
+		  " replicas=%zu", segment->id, segment->name, segment->size_bytes,
+		  segment->n_replicas);
+	return err_up(r);
+}
+
+static int
+mount_new(struct master *master, struct client *client, const struct rec_segment_lent *lent)
+{
+	cleanup_with(segment_free_at) struct segment *segment = NULL;
+	struct segment_words words = words_of(lent);
+	int r = segment_new(&words, &segment);
+
+	if (r < 0)
+		return err_up(r);
+	r = vec_reserve(&master->placeable, master->segments.n + 1);
+	if (r < 0)
+		return err_new(r);
+	r = map_put(&master->segments, segment->id, segment);
+	if (r < 0)
+		return err_new(r);
+	r = journal_segment(master, segment, client->id);
+	if (r < 0) {
+		map_take(&master->segments, segment->id);
+		return err_up(r);
+	}
+	list_push_back(&master->all_segments, &segment->at_master);
+	counter_add(&master->counters.segments, 1);
+	return take_over(master, client, take(&segment), lent);
+}
+
+static int
+mount_again(struct master *master, struct client *client, struct segment *segment,
+	    const struct rec_segment_lent *lent)
+{
+	struct segment_words words = words_of(lent);
+	int r = segment_set_words(segment, &words);
+
+	if (r == 0)
+		r = journal_segment(master, segment, client->id);
+	if (r < 0)
+		return err_up(r);
+	if (segment->client != NULL && segment->client != client) {
+		segment->client->n_segments--;
+		list_remove(&segment->at_client);
+		segment->client = NULL;
+	}
+	return take_over(master, client, segment, lent);
+}
+
+/* Whoever lent it before is not connected now, or it is the asker itself. */
+static bool
+may_replace(const struct segment *segment, const struct client *client)
+{
+	return segment->client == NULL || segment->client == client || segment->client->peer == NULL;
+}
+
+int
+segment_mount(struct master *master, struct client *client, const struct rec_segment_lent *lent)
+{
+	struct segment *same = segment_find(master, lent->segment_id);
+	struct segment *namesake = find_name(master, lent->name);
+
+	if (same != NULL && same->state == SEGMENT_LEAVING)
+		return MOUNT_E_LATER;
+	if (same != NULL && !may_replace(same, client))
+		return MOUNT_E_EXISTS;
+	if (namesake != NULL && namesake != same && !may_replace(namesake, client))
+		return MOUNT_E_EXISTS;
+
+	/* Another memory under the same name, or other contents: what was there is lost. */
+	if (namesake != NULL && namesake != same)
+		segment_leave(master, namesake);
+	if (same != NULL &&
+	    (same->epoch != lent->segment_epoch || same->size_bytes != lent->size_bytes)) {
+		segment_leave(master, same);
+		return MOUNT_E_LATER;
+	}
+	return same != NULL ? err_up(mount_again(master, client, same, lent))
+			    : err_up(mount_new(master, client, lent));
+}
+
+void
+segment_leave(struct master *master, struct segment *segment)
+{
+	if (segment->state == SEGMENT_LEAVING)
+		return;
+	log_event(LOG_INFO, "segment.leaving", "segment=%" PRIu64 " name=%s replicas=%zu",
+		  segment->id, segment->name, segment->n_replicas);
+	if (segment->client != NULL) {
+		segment->client->n_segments--;
+		list_remove(&segment->at_client);
+		segment->client = NULL;
+	}
+	set_state(master, segment, SEGMENT_LEAVING);
+}
+
+void
+segment_suspect(struct master *master, struct segment *segment, bool is_suspect)
+{
+	if (is_suspect && segment->state == SEGMENT_OK)
+		set_state(master, segment, SEGMENT_SUSPECT);
+	else if (!is_suspect && segment->state == SEGMENT_SUSPECT)
+		set_state(master, segment, SEGMENT_OK);
+}
+
+void
+client_lost(struct master *master, struct client *client, bool is_quiet)
+{
+	log_event(is_quiet ? LOG_INFO : LOG_WARN, is_quiet ? "client.left" : "client.lost",
+		  "client=%" PRIu64 " name=%s segments=%" PRIu32 " puts=%" PRIu32, client->id,
+		  client->name, client->n_segments, client->n_puts);
+	if (client->peer != NULL) {
+		client->peer->client = NULL;
+		client->peer = NULL;
+	}
+	list_each_safe(&client->puts, link)
+	{
+		put_fail(master, list_of(link, struct put, at_client), is_quiet);
+		counter_add(&master->counters.puts_expired, 1);
+	}
+	list_each_safe(&client->segments, link)
+		segment_leave(master, list_of(link, struct segment, at_client));
+	map_take(&master->clients, client->id);
+	counter_sub(&master->counters.clients, 1);
+	client_free(client);
+}

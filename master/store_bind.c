@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A record becomes rows:
+ *
+ *      OBJECT_ADD   object_id ---> object
+ *        replica n  object_id * 8 + n ---> replica          (one run: its offset stands there)
+ *          run i    replica_id * 4096 + i ---> extent       (none, or several)
+ */
+#include <string.h>
+
+#include "master/proto/limits.h"
+#include "master/store_internal.h"
+
+_Static_assert(REPLICAS_MAX == 8 && EXTENTS_MAX == 4096, "the books' ids are made of these");
+
+static void
+bind_u64(sqlite3_stmt *stmt, int at, uint64_t v)
+{
+	int rc;
+
+	assert(v <= INT64_MAX);
+	rc = sqlite3_bind_int64(stmt, at, (sqlite3_int64)v);
+	assert(rc == SQLITE_OK);
+}
+
+/* Bytes stay where they lie until the statement has run. */
+static void
+bind_blob(sqlite3_stmt *stmt, int at, const uint8_t *bytes, size_t len_bytes)
+{
+	int rc = sqlite3_bind_blob(stmt, at, bytes, (int)len_bytes, SQLITE_STATIC);
+
+	assert(rc == SQLITE_OK);
+}
+
+static void
+bind_blob_or_null(sqlite3_stmt *stmt, int at, const uint8_t *bytes, size_t len_bytes)
+{
+	int rc = SQLITE_OK;
+
+	if (len_bytes > 0)
+		bind_blob(stmt, at, bytes, len_bytes);
+	else
+		rc = sqlite3_bind_null(stmt, at);
+	assert(rc == SQLITE_OK);
+}
+
+static void
+bind_text(sqlite3_stmt *stmt, int at, const char *text, size_t len_bytes)
+{
+	int rc = sqlite3_bind_text(stmt, at, len_bytes > 0 ? text : "", (int)len_bytes,
+				   SQLITE_STATIC);
+
+	assert(rc == SQLITE_OK);
+}
+
+/* with_id -- a statement whose first parameter is all that has to be bound. */
+static int
+with_id(struct store_db *db, enum store_statement statement, uint64_t id)
+{
+	bind_u64(db->stmts[statement], 1, id);
+	return store_db_exec(db, statement);
+}
+
+static int
+add_extents(struct store_db *db, uint64_t replica_id, const struct replica_record *replica)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_extent_add];
+	int rc = SQLITE_OK;
+
+	for (uint64_t i = 0; i < replica->n_extents && rc == SQLITE_OK; i++) {
+		bind_u64(stmt, 1, replica_id * EXTENTS_MAX + i);
+		bind_u64(stmt, 2, replica->extents[i].offset_bytes);
+		bind_u64(stmt, 3, replica->extents[i].len_bytes);
+		rc = store_db_exec(db, STMT_extent_add);
+	}
+	return rc;
+}
+
+static int
+add_replica(struct store_db *db, uint64_t replica_id, const struct replica_record *replica)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_replica_add];
+	bool is_one_run = replica->n_extents == 1;
+	int rc;
+
+	bind_u64(stmt, 1, replica_id);
+	bind_u64(stmt, 2, replica->segment_id);
+	if (is_one_run)
+		bind_u64(stmt, 3, replica->extents[0].offset_bytes);
+	else
+		sqlite3_bind_null(stmt, 3);
+	rc = store_db_exec(db, STMT_replica_add);
+	if (rc != SQLITE_OK || is_one_run)
+		return rc;
+
+	return add_extents(db, replica_id, replica);
+}
+
+static int
+object_add(struct store_db *db, const struct record *record)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_object_add];
+	int rc;
+
+	bind_u64(stmt, 1, record->object_id);
+	bind_u64(stmt, 2, record->tenant_id);
+	bind_blob(stmt, 3, record->key, record->key_len);
+	bind_u64(stmt, 4, record->len_bytes);
+	bind_u64(stmt, 5, record->put_at_ms);
+	if (record->has_crc)
+		bind_u64(stmt, 6, record->crc);
+	else
+		sqlite3_bind_null(stmt, 6);
+	bind_blob_or_null(stmt, 7, record->attr, record->attr_len);
+	rc = store_db_exec(db, STMT_object_add);
+
+	for (uint64_t i = 0; i < record->n_replicas && rc == SQLITE_OK; i++)
+		rc = add_replica(db, record->object_id * REPLICAS_MAX + i, &record->replicas[i]);
+	return rc;
+}
+
+static int
+object_remove(struct store_db *db, uint64_t object_id)
+{
+	int rc = with_id(db, STMT_object_remove, object_id);
+
+	if (rc == SQLITE_OK)
+		rc = with_id(db, STMT_replica_remove_all, object_id);
+	if (rc == SQLITE_OK)
+		rc = with_id(db, STMT_extent_remove_all, object_id);
+	return rc;
+}
+
+static int
+object_rename(struct store_db *db, const struct record *record)
+{
+	bind_blob(db->stmts[STMT_object_rename], 1, record->key, record->key_len);
+	bind_u64(db->stmts[STMT_object_rename], 2, record->object_id);
+	return store_db_exec(db, STMT_object_rename);
+}
+
+static int
+object_attr(struct store_db *db, const struct record *record)
+{
+	bind_blob_or_null(db->stmts[STMT_object_attr], 1, record->attr, record->attr_len);
+	bind_u64(db->stmts[STMT_object_attr], 2, record->object_id);
+	return store_db_exec(db, STMT_object_attr);
+}
+
+static int
+replica_remove(struct store_db *db, const struct record *record)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_replica_remove];
+	uint64_t replica_id = 0;
+	int rc;
+
+	bind_u64(stmt, 1, record->object_id);
+	bind_u64(stmt, 2, record->segment_id);
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW)
+		replica_id = (uint64_t)sqlite3_column_int64(stmt, 0);
+	sqlite3_reset(stmt);
+	if (rc != SQLITE_DONE)
+		return rc;
+	if (replica_id == 0)
+		return SQLITE_OK; /* gone before, with its object */
+
+	return with_id(db, STMT_extent_remove, replica_id);
+}
+
+static int
+segment_add(struct store_db *db, const struct record *record)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_segment_add];
+
+	bind_u64(stmt, 1, record->segment_id);
+	bind_u64(stmt, 2, record->segment_epoch);
+	bind_u64(stmt, 3, record->client_id);
+	bind_u64(stmt, 4, record->medium);
+	bind_u64(stmt, 5, record->len_bytes);
+	bind_u64(stmt, 6, record->put_at_ms);
+	bind_text(stmt, 7, record->name, record->name_len);
+	bind_text(stmt, 8, record->host, record->host_len);
+	bind_text(stmt, 9, record->endpoint, record->endpoint_len);
+	return store_db_exec(db, STMT_segment_add);
+}
+
+static int
+segment_remove(struct store_db *db, uint64_t segment_id)
+{
+	int rc = with_id(db, STMT_segment_remove, segment_id);
+
+	return rc == SQLITE_OK ? with_id(db, STMT_chunk_close_all, segment_id) : rc;
+}
+
+static int
+chunk_record(struct store_db *db, enum store_statement statement, const struct record *record)
+{
+	bind_u64(db->stmts[statement], 1, record->segment_id);
+	bind_u64(db->stmts[statement], 2, record->chunk);
+	return store_db_exec(db, statement);
+}
+
+int
+store_apply(struct store_db *db, const struct record *record)
+{
+	switch (record->kind) {
+	case RECORD_OBJECT_ADD:
+		return object_add(db, record);
+	case RECORD_OBJECT_REMOVE:
+		return object_remove(db, record->object_id);
+	case RECORD_OBJECT_RENAME:
+		return object_rename(db, record);
+	case RECORD_OBJECT_ATTR:
+		return object_attr(db, record);
+	case RECORD_REPLICA_REMOVE:
+		return replica_remove(db, record);
+	case RECORD_SEGMENT_ADD:
+		return segment_add(db, record);
+	case RECORD_SEGMENT_REMOVE:
+		return segment_remove(db, record->segment_id);
+	case RECORD_CHUNK_OPEN:
+		return chunk_record(db, STMT_chunk_open, record);
+	case RECORD_CHUNK_CLOSE:
+		return chunk_record(db, STMT_chunk_close, record);
+	case RECORD_NEXT_OBJECT_ID:
+		return with_id(db, STMT_cluster_next_object_id, record->object_id);
+	}
+	assert(!"every kind is handled above");
+	return SQLITE_INTERNAL;
+}

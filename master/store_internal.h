@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * store_internal.h -- what the files of the store know of each other.
+ *
+ *      store.c          the face: open, submit, progress, close
+ *      store_open.c     the database: create, judge, migrate
+ *      store_file.c     the files beside it: lock and reserve
+ *      store_db.c       a connection: settings, statements, words for its errors
+ *      store_bind.c     a record becomes rows
+ *      store_load.c     rows become records
+ *      store_thread.c   commit, sync, checkpoint, try again
+ *
+ * Functions whose result is called "rc" give SQLite's codes, SQLITE_OK or another.
+ */
+#ifndef MASTER_STORE_INTERNAL_H
+#define MASTER_STORE_INTERNAL_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "master/store.h"
+#include "transfer/base/list.h"
+#include "transfer/base/lock.h"
+
+/* ---- the connection that writes -------------------------------------------------- */
+
+/* Statements prepared at start: STATEMENT(file in sql/query, its parameters in order). */
+#define STORE_STATEMENTS(STATEMENT)                                                                \
+	STATEMENT(transaction_begin, "")                                                           \
+	STATEMENT(transaction_commit, "")                                                          \
+	STATEMENT(transaction_rollback, "")                                                        \
+	STATEMENT(cluster_next_object_id, ":object_id")                                            \
+	STATEMENT(cluster_sync, "")                                                                \
+	STATEMENT(object_add, ":object_id:tenant_id:key:len_bytes:put_at_ms:crc:attr")             \
+	STATEMENT(object_remove, ":object_id")                                                     \
+	STATEMENT(object_rename, ":key:object_id")                                                 \
+	STATEMENT(object_attr, ":attr:object_id")                                                  \
+	STATEMENT(replica_add, ":replica_id:segment_id:offset_bytes")                              \
+	STATEMENT(replica_remove, ":object_id:segment_id")                                         \
+	STATEMENT(replica_remove_all, ":object_id")                                                \
+	STATEMENT(extent_add, ":extent_id:offset_bytes:len_bytes")                                 \
+	STATEMENT(extent_remove, ":replica_id")                                                    \
+	STATEMENT(extent_remove_all, ":object_id")                                                 \
+	STATEMENT(segment_add, ":segment_id:epoch:client_id:medium:len_bytes:mounted_at_ms"        \
+			       ":name:host:endpoint")                                              \
+	STATEMENT(segment_remove, ":segment_id")                                                   \
+	STATEMENT(chunk_open, ":segment_id:chunk")                                                 \
+	STATEMENT(chunk_close, ":segment_id:chunk")                                                \
+	STATEMENT(chunk_close_all, ":segment_id")
+
+enum store_statement {
+#define STATEMENT(name, params) STMT_##name,
+	STORE_STATEMENTS(STATEMENT)
+#undef STATEMENT
+	STORE_N_STATEMENTS
+};
+
+struct store_db {
+	sqlite3 *conn;
+	sqlite3_stmt *stmts[STORE_N_STATEMENTS];
+};
+
+/* store_db_open -- connect and make the settings; statements are not prepared yet.  rc. */
+int store_db_open(struct store_db *db, const char *path, const char *vfs, int flags);
+int store_db_prepare(struct store_db *db);
+void store_db_close(struct store_db *db);
+
+/* store_db_run -- a text of sql/: all of its statements, rows ignored.  rc. */
+int store_db_run(sqlite3 *conn, const char *text);
+
+/* store_db_number -- PRAGMA or query whose answer is one number; now_ms is bound as :now_ms.  rc. */
+int store_db_number(sqlite3 *conn, const char *text, int64_t *ret);
+
+/* store_db_exec -- one prepared statement that gives no rows, or whose rows don't matter.  rc. */
+int store_db_exec(struct store_db *db, enum store_statement statement);
+
+/* store_db_sync_commits -- do commits from now on end with a sync of the WAL?  Outside transactions.  rc. */
+int store_db_sync_commits(struct store_db *db, bool is_on);
+
+/* store_db_is_damage -- does this code speak of contents, not of circumstances? */
+bool store_db_is_damage(int rc);
+
+/* store_db_errno -- the code as -errno. */
+int store_db_errno(int rc);
+
+/* store_apply -- all rows of one record, within a transaction.  rc. */
+int store_apply(struct store_db *db, const struct record *record);
+
+/* ---- the files beside the database ------------------------------------------------ */
+
+#define STORE_RESERVE_BYTES (8u << 20)
+
+/* store_file_own -- open path + suffix; a new one has mode 0600 whatever the umask.  fd or -errno. */
+int store_file_own(const char *path, const char *suffix) MUST_CHECK;
+
+struct store_files {
+	int lock_fd;    /* flock held */
+	int reserve_fd; /* -1: could not be made */
+	bool is_full;   /* the reserve was given up */
+};
+
+/* store_files_open -- 0, STORE_E_IN_USE, -errno; the last two with why. */
+int store_files_open(struct store_files *files, const char *path, char *why, size_t why_cap);
+void store_files_close(struct store_files *files);
+
+/* store_files_drop_reserve -- give its bytes to the disk.  false: they were given before. */
+bool store_files_drop_reserve(struct store_files *files);
+
+/* store_files_fill_reserve -- take them again if there is room; is_full tells. */
+void store_files_fill_reserve(struct store_files *files);
+
+/* ---- the whole ------------------------------------------------------------------ */
+
+struct store_batch {
+	struct list_link at;
+	uint64_t number;
+	struct journal journal;
+};
+
+struct store {
+	unsigned magic;
+	struct store_config config; /* never changes; path is owned */
+	uint64_t epoch, next_object_id;
+	struct store_files files;
+	struct store_db db; /* the worker's, once it runs */
+	pthread_t thread;
+	bool has_thread;
+
+	/* Below: both threads', with the lock held. */
+	struct lock lock; /* LOCK_store_queue */
+	pthread_cond_t cond;
+	struct list queue; /* store_batch, oldest first */
+	struct list spare; /* store_batch with memory to use again */
+	uint64_t n_submitted;
+	bool is_kicked; /* there is news for the worker */
+	bool wants_sync, is_closing;
+	struct store_progress progress;
+	struct store_counts counts;
+
+	/* Below: the worker's alone (the store thread, or the caller of store_step()). */
+	struct list group; /* store_batch, one transaction, until it is committed */
+	uint64_t committed, synced;
+	uint64_t unsynced_at_ns;  /* the first commit that is not synced */
+	uint64_t commit_at_ns;    /* the last one */
+	uint64_t retry_at_ns;     /* the group is not tried before */
+	uint64_t retry_after_ns;  /* how long to wait next time; 0: all is well */
+	uint64_t upkeep_at_ns;    /* no checkpoint is tried before: the last one found a reader, or failed */
+	uint64_t reserve_at_ns;   /* the reserve is not tried before */
+	uint64_t wal_frames;      /* in the WAL as of the last commit */
+	uint64_t ckpt_frames;     /* of those, when the last checkpoint was made */
+	uint64_t wal_top_frames;  /* the longest it has been since it was truncated */
+	bool must_rewrite;        /* an I/O error: what was written since is not trusted to be synced */
+	bool has_warned;          /* that a reader holds up the checkpoint */
+};
+
+#define STORE_MAGIC 0x53544f52u
+
+/* store_database_open -- create, judge, migrate, start; fills db, epoch and next_object_id.  As store_open(). */
+int store_database_open(struct store *store, char *why, size_t why_cap);
+
+/* store_watch_wal -- from now on the WAL's length is known. */
+void store_watch_wal(struct store *store);
+
+/* store_work -- do what is due.  Gives the time until something is due again; 0: at once. */
+uint64_t store_work(struct store *store);
+
+/* store_flush -- for closing: commit what is left, sync, checkpoint.  false: it can't be done. */
+bool store_flush(struct store *store);
+
+void *store_thread_main(void *store);
+
+/* store_say -- fill why with one line that names the file. */
+void store_say(char *why, size_t why_cap, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

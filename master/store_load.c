@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Rows become records.  Three walks go side by side, each in the order of its ids,
+ * and every law that one row or its neighbours can break is judged on the way:
+ *
+ *      object    7                 8                        9
+ *      replica   56 57             64                       72
+ *      extent                      262144 262145 262146
+ *                (one run each)    (offset_bytes is NULL)
+ *
+ * A row of replica or extent that no owner asks for is an orphan: damage.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "master/proto/limits.h"
+#include "master/store_internal.h"
+#include "sql/sql_text.h"
+#include "transfer/base/err.h"
+#include "transfer/base/map.h"
+#include "transfer/base/num.h"
+#include "transfer/base/vec.h"
+
+#define DAMAGED "damaged (%s); run: tiffin check --db %s"
+
+/* One walk over one table. */
+struct walk {
+	sqlite3_stmt *stmt;
+	bool is_at_row; /* its first column is the id below */
+	uint64_t id;
+};
+
+struct loader {
+	struct store_db db;
+	const char *path;
+	int (*fn)(void *arg, const struct record *record);
+	void *arg;
+	int rc;          /* SQLite's word on why a walk ended early */
+	const char *law; /* the law that a row breaks, or NULL */
+	uint64_t law_id; /* the row's */
+	struct map segments; /* id -> length */
+	struct map tenants;
+	struct walk objects, replicas, extents;
+	struct replica_record replica_records[REPLICAS_MAX];
+	VEC(struct extent) runs;
+};
+
+/* broken -- remember the first law that is broken; the walk ends. */
+static bool
+broken(struct loader *loader, const char *law, uint64_t id)
+{
+	if (loader->law == NULL) {
+		loader->law = law;
+		loader->law_id = id;
+	}
+	return false;
+}
+
+/* number -- column `at` as a number in 0..max; false: it is none. */
+static bool
+number(sqlite3_stmt *stmt, int at, uint64_t max, uint64_t *ret)
+{
+	sqlite3_int64 v;
+
+	if (sqlite3_column_type(stmt, at) != SQLITE_INTEGER)
+		return false;
+	v = sqlite3_column_int64(stmt, at);
+	if (v < 0 || (uint64_t)v > max)
+		return false;
+	*ret = (uint64_t)v;
+	return true;
+}
+
+/* bytes -- column `at` of that type with min..max bytes; valid until the next step. */
+static bool
+bytes(sqlite3_stmt *stmt, int at, int type, size_t max, struct cursor *ret)
+{
+	const uint8_t *first;
+	size_t len;
+
+	if (sqlite3_column_type(stmt, at) != type)
+		return false;
+	first = type == SQLITE_TEXT ? sqlite3_column_text(stmt, at) : sqlite3_column_blob(stmt, at);
+	len = (size_t)sqlite3_column_bytes(stmt, at);
+	if (len > max || (first == NULL && len > 0))
+		return false;
+	*ret = (struct cursor){first, first + len};
+	return true;
+}
+
+static bool
+walk_start(struct loader *loader, struct walk *walk, const char *text)
+{
+	loader->rc = sqlite3_prepare_v2(loader->db.conn, text, -1, &walk->stmt, NULL);
+	return loader->rc == SQLITE_OK;
+}
+
+/* walk_next -- to the next row, whose id is greater.  false: damage or failure; the end is no failure. */
+static bool
+walk_next(struct loader *loader, struct walk *walk)
+{
+	uint64_t before = walk->is_at_row ? walk->id : 0;
+	int rc = sqlite3_step(walk->stmt);
+
+	walk->is_at_row = rc == SQLITE_ROW;
+	if (rc == SQLITE_DONE)
+		return true;
+	if (rc != SQLITE_ROW) {
+		loader->rc = rc;
+		return false;
+	}
+	if (!number(walk->stmt, 0, INT64_MAX, &walk->id) || walk->id <= before)
+		return broken(loader, "ids do not grow", before);
+	return true;
+}
+
+/* ---- segments, chunks, tenants ----------------------------------------------------- */
+
+static bool
+give(struct loader *loader, const struct record *record, int *r)
+{
+	*r = loader->fn(loader->arg, record);
+	return *r == 0;
+}
+
+static bool
+read_segment(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
+{
+	uint64_t medium;
+	struct cursor name, host, endpoint;
+
+	*ret = (struct record){.kind = RECORD_SEGMENT_ADD};
+	if (!number(stmt, 0, INT64_MAX, &ret->segment_id) || ret->segment_id == 0)
+		return broken(loader, "a segment's id is no id", 0);
+	if (!number(stmt, 1, INT64_MAX, &ret->segment_epoch) ||
+	    !number(stmt, 2, INT64_MAX, &ret->client_id) || !number(stmt, 3, 3, &medium) ||
+	    medium == 0 || !number(stmt, 4, INT64_MAX, &ret->len_bytes) || ret->len_bytes == 0 ||
+	    !number(stmt, 5, INT64_MAX, &ret->put_at_ms) ||
+	    !bytes(stmt, 6, SQLITE_TEXT, TEXT_MAX, &name) ||
+	    !bytes(stmt, 7, SQLITE_TEXT, TEXT_MAX, &host) ||
+	    !bytes(stmt, 8, SQLITE_TEXT, TEXT_MAX, &endpoint))
+		return broken(loader, "a segment has a value out of range", ret->segment_id);
+
+	ret->medium = (uint8_t)medium;
+	ret->name = (const char *)name.at;
+	ret->name_len = (uint16_t)cursor_left(&name);
+	ret->host = (const char *)host.at;
+	ret->host_len = (uint16_t)cursor_left(&host);
+	ret->endpoint = (const char *)endpoint.at;
+	ret->endpoint_len = (uint16_t)cursor_left(&endpoint);
+	return true;
+}
+
+static bool
+load_segments(struct loader *loader, int *r)
+{
+	struct walk walk = {0};
+	bool is_well = walk_start(loader, &walk, sql_segment_load);
+
+	while (is_well && (is_well = walk_next(loader, &walk)) && walk.is_at_row) {
+		struct record record;
+
+		is_well = read_segment(loader, walk.stmt, &record);
+		if (!is_well)
+			break;
+		*r = map_put(&loader->segments, record.segment_id,
+			     (void *)(uintptr_t)record.len_bytes);
+		is_well = *r == 0 && give(loader, &record, r);
+	}
+	sqlite3_finalize(walk.stmt);
+	return is_well;
+}
+
+static bool
+load_chunks(struct loader *loader, int *r)
+{
+	struct walk walk = {0};
+	bool is_well = walk_start(loader, &walk, sql_chunk_load);
+
+	while (is_well && (loader->rc = sqlite3_step(walk.stmt)) == SQLITE_ROW) {
+		struct record record = {.kind = RECORD_CHUNK_OPEN};
+		uint64_t chunk = 0;
+
+		loader->rc = SQLITE_OK;
+		is_well = (number(walk.stmt, 0, INT64_MAX, &record.segment_id) &&
+			   number(walk.stmt, 1, UINT32_MAX, &chunk)) ||
+			  broken(loader, "an open chunk has a value out of range", 0);
+		if (is_well && map_get(&loader->segments, record.segment_id) == NULL)
+			is_well = broken(loader, "an open chunk has no segment", record.segment_id);
+		record.chunk = (uint32_t)chunk;
+		is_well = is_well && give(loader, &record, r);
+	}
+	if (loader->rc == SQLITE_DONE)
+		loader->rc = SQLITE_OK;
+	sqlite3_finalize(walk.stmt);
+	return is_well && loader->rc == SQLITE_OK;
+}
+
+static bool
+load_tenants(struct loader *loader, int *r)
+{
+	struct walk walk = {0};
+	bool is_well = walk_start(loader, &walk, sql_tenant_load);
+
+	while (is_well && (is_well = walk_next(loader, &walk)) && walk.is_at_row) {
+		*r = map_put(&loader->tenants, walk.id, loader);
+		is_well = *r == 0;
+	}
+	sqlite3_finalize(walk.stmt);
+	return is_well;
+}
+
+/* ---- objects ----------------------------------------------------------------------- */
+
+static bool
+read_object(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
+{
+	struct cursor key, attr = {0};
+	uint64_t crc = 0;
+	bool has_attr = sqlite3_column_type(stmt, 6) != SQLITE_NULL;
+
+	*ret = (struct record){.kind = RECORD_OBJECT_ADD, .object_id = loader->objects.id};
+	ret->has_crc = sqlite3_column_type(stmt, 5) != SQLITE_NULL;
+	if (ret->object_id > JOURNAL_OBJECT_ID_MAX ||
+	    !number(stmt, 1, INT64_MAX, &ret->tenant_id) ||
+	    !number(stmt, 3, OBJECT_LEN_MAX, &ret->len_bytes) ||
+	    !number(stmt, 4, INT64_MAX, &ret->put_at_ms) ||
+	    (ret->has_crc && !number(stmt, 5, UINT32_MAX, &crc)) ||
+	    (has_attr && !bytes(stmt, 6, SQLITE_BLOB, ATTR_MAX, &attr)))
+		return broken(loader, "an object has a value out of range", ret->object_id);
+	if (!bytes(stmt, 2, SQLITE_BLOB, KEY_MAX, &key) || cursor_left(&key) == 0 ||
+	    memchr(key.at, 0, cursor_left(&key)) != NULL)
+		return broken(loader, "an object's key is no key", ret->object_id);
+	if (map_get(&loader->tenants, ret->tenant_id) == NULL)
+		return broken(loader, "an object has no tenant", ret->object_id);
+
+	ret->key = key.at;
+	ret->key_len = (uint16_t)cursor_left(&key);
+	ret->attr = attr.at;
+	ret->attr_len = (uint16_t)cursor_left(&attr);
+	ret->crc = (uint32_t)crc;
+	return true;
+}
+
+static bool
+read_run(struct loader *loader, uint64_t replica_id, uint64_t piece, struct extent *ret)
+{
+	sqlite3_stmt *stmt = loader->extents.stmt;
+
+	if (loader->extents.id % EXTENTS_MAX != piece)
+		return broken(loader, "a replica lacks an extent", replica_id);
+	if (!number(stmt, 1, INT64_MAX, &ret->offset_bytes) ||
+	    !number(stmt, 2, OBJECT_LEN_MAX, &ret->len_bytes) || ret->len_bytes == 0)
+		return broken(loader, "an extent has a value out of range", loader->extents.id);
+	return true;
+}
+
+/* take_runs -- the extents of the replica that the walk stands on; loader->runs grows. */
+static bool
+take_runs(struct loader *loader, uint64_t object_len_bytes, uint64_t segment_len_bytes,
+	  uint32_t *ret_n, int *r)
+{
+	sqlite3_stmt *stmt = loader->replicas.stmt;
+	uint64_t replica_id = loader->replicas.id;
+	uint64_t sum = 0;
+	struct extent run;
+
+	*ret_n = 0;
+	if (sqlite3_column_type(stmt, 2) != SQLITE_NULL) {
+		run.len_bytes = object_len_bytes;
+		if (!number(stmt, 2, INT64_MAX, &run.offset_bytes) ||
+		    !num_range_fits(run.offset_bytes, run.len_bytes, segment_len_bytes))
+			return broken(loader, "a replica lies outside its segment", replica_id);
+		*ret_n = 1;
+		*r = vec_push(&loader->runs, run);
+		return *r == 0;
+	}
+
+	while (loader->extents.is_at_row && loader->extents.id / EXTENTS_MAX == replica_id) {
+		if (!read_run(loader, replica_id, *ret_n, &run))
+			return false;
+		if (!num_range_fits(run.offset_bytes, run.len_bytes, segment_len_bytes))
+			return broken(loader, "an extent lies outside its segment",
+				      loader->extents.id);
+		sum += run.len_bytes;
+		(*ret_n)++;
+		*r = vec_push(&loader->runs, run);
+		if (*r < 0 || !walk_next(loader, &loader->extents))
+			return false;
+	}
+	if (sum != object_len_bytes)
+		return broken(loader, "a replica's extents are not its object's length",
+			      replica_id);
+	return true;
+}
+
+static bool
+take_replica(struct loader *loader, struct record *record, int *r)
+{
+	struct replica_record *replica = &loader->replica_records[record->n_replicas];
+	uint64_t id = loader->replicas.id;
+	uint64_t segment_len_bytes;
+
+	if (!number(loader->replicas.stmt, 1, INT64_MAX, &replica->segment_id))
+		return broken(loader, "a replica has a value out of range", id);
+	segment_len_bytes = replica->segment_id == 0
+				    ? 0
+				    : (uintptr_t)map_get(&loader->segments, replica->segment_id);
+	if (segment_len_bytes == 0)
+		return broken(loader, "a replica has no segment", id);
+	for (size_t i = 0; i < record->n_replicas; i++)
+		if (loader->replica_records[i].segment_id == replica->segment_id)
+			return broken(loader, "two replicas of an object share a segment", id);
+	if (loader->extents.is_at_row && loader->extents.id / EXTENTS_MAX < id)
+		return broken(loader, "an extent has no replica", loader->extents.id);
+	if (!take_runs(loader, record->len_bytes, segment_len_bytes, &replica->n_extents, r))
+		return false;
+
+	record->n_replicas++;
+	return walk_next(loader, &loader->replicas);
+}
+
+/* take_replicas -- all of the object's, with their extents. */
+static bool
+take_replicas(struct loader *loader, struct record *record, int *r)
+{
+	size_t at = 0;
+
+	loader->runs.n = 0;
+	while (loader->replicas.is_at_row &&
+	       loader->replicas.id / REPLICAS_MAX <= record->object_id) {
+		if (loader->replicas.id / REPLICAS_MAX < record->object_id)
+			return broken(loader, "a replica has no object", loader->replicas.id);
+		if (!take_replica(loader, record, r))
+			return false;
+	}
+	if (record->n_replicas == 0 && record->len_bytes > 0)
+		return broken(loader, "an object has no replica", record->object_id);
+
+	/* Only now do the runs stay where they are. */
+	for (size_t i = 0; i < record->n_replicas; i++) {
+		loader->replica_records[i].extents = loader->runs.at + at;
+		at += loader->replica_records[i].n_extents;
+	}
+	record->replicas = loader->replica_records;
+	return true;
+}
+
+static bool
+load_objects(struct loader *loader, int *r)
+{
+	bool is_well = walk_start(loader, &loader->objects, sql_object_load) &&
+		       walk_start(loader, &loader->replicas, sql_replica_load) &&
+		       walk_start(loader, &loader->extents, sql_extent_load) &&
+		       walk_next(loader, &loader->replicas) && walk_next(loader, &loader->extents);
+
+	while (is_well && (is_well = walk_next(loader, &loader->objects)) &&
+	       loader->objects.is_at_row) {
+		struct record record;
+
+		is_well = read_object(loader, loader->objects.stmt, &record) &&
+			  take_replicas(loader, &record, r) && give(loader, &record, r);
+	}
+	if (is_well && loader->replicas.is_at_row)
+		is_well = broken(loader, "a replica has no object", loader->replicas.id);
+	if (is_well && loader->extents.is_at_row)
+		is_well = broken(loader, "an extent has no replica", loader->extents.id);
+
+	sqlite3_finalize(loader->objects.stmt);
+	sqlite3_finalize(loader->replicas.stmt);
+	sqlite3_finalize(loader->extents.stmt);
+	return is_well;
+}
+
+/* ---- all of it --------------------------------------------------------------------- */
+
+/* verdict -- how the load ended, in words. */
+static int
+verdict(const struct loader *loader, int r, char *why, size_t why_cap)
+{
+	char what[128];
+
+	if (loader->law != NULL) {
+		snprintf(what, sizeof(what), "%s: %llu", loader->law,
+			 (unsigned long long)loader->law_id);
+		store_say(why, why_cap, loader->path, DAMAGED, what, loader->path);
+		return STORE_E_DAMAGED;
+	}
+	if (store_db_is_damage(loader->rc)) {
+		store_say(why, why_cap, loader->path, DAMAGED, sqlite3_errstr(loader->rc),
+			  loader->path);
+		return STORE_E_DAMAGED;
+	}
+	if (loader->rc != SQLITE_OK) {
+		store_say(why, why_cap, loader->path, "can't read it: %s (SQLite code %d)",
+			  sqlite3_errstr(loader->rc), loader->rc);
+		return err_new(store_db_errno(loader->rc));
+	}
+	if (r != 0)
+		store_say(why, why_cap, loader->path, "can't load it: %s", strerror(-r));
+	return err_up(r);
+}
+
+int
+store_load(struct store *store, int (*fn)(void *arg, const struct record *record), void *arg,
+	   char *why, size_t why_cap)
+{
+	struct loader loader = {.path = store->config.path, .fn = fn, .arg = arg};
+	int r = 0;
+
+	assert(store->magic == STORE_MAGIC);
+
+	map_init(&loader.segments);
+	map_init(&loader.tenants);
+	loader.rc = store_db_open(&loader.db, store->config.path, store->config.vfs,
+				  SQLITE_OPEN_READONLY);
+	if (loader.rc == SQLITE_OK)
+		loader.rc = sqlite3_busy_timeout(loader.db.conn, 2000);
+	if (loader.rc == SQLITE_OK)
+		loader.rc = store_db_run(loader.db.conn, sql_snapshot_begin);
+	if (loader.rc == SQLITE_OK && load_tenants(&loader, &r) && load_segments(&loader, &r) &&
+	    load_chunks(&loader, &r))
+		load_objects(&loader, &r);
+
+	store_db_close(&loader.db);
+	map_fini(&loader.segments);
+	map_fini(&loader.tenants);
+	vec_fini(&loader.runs);
+	return verdict(&loader, r, why, why_cap);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From a path to books that can be trusted:
+ *
+ *      file is there?  no: made, mode 0600, its folder synced
+ *      a database?     no: damaged
+ *      tables?         none: schema files 1..n     version v < n: files v + 1..n
+ *                                                  version v > n: newer, refused
+ *      schema          word by word the one that the files make
+ *      start           epoch + 1, one synced transaction with all of the above
+ *
+ * Rows are judged while they are loaded (store_load.c): that touches every page anyhow.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "master/store_internal.h"
+#include "sql/sql_text.h"
+#include "transfer/base/buf.h"
+#include "transfer/base/err.h"
+
+#define APPLICATION_ID 0x54494631 /* "TIF1", for file(1) */
+
+void
+store_say(char *why, size_t why_cap, const char *path, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	if (why_cap == 0)
+		return;
+	n = snprintf(why, why_cap, "%s: ", path);
+	if (n < 0 || (size_t)n >= why_cap)
+		return;
+
+	va_start(args, fmt);
+	vsnprintf(why + n, why_cap - (size_t)n, fmt, args);
+	va_end(args);
+}
+
+/* A door: what all steps of opening share. */
+struct opening {
+	struct store *store;
+	char *why;
+	size_t why_cap;
+};
+
+static int
+damaged(const struct opening *opening, const char *what)
+{
+	const char *path = opening->store->config.path;
+
+	store_say(opening->why, opening->why_cap, path, "damaged (%s); run: tiffin check --db %s",
+		  what, path);
+	return STORE_E_DAMAGED;
+}
+
+/* judge -- SQLite's code as an outcome or failure, with its line. */
+static int
+judge(const struct opening *opening, int rc, const char *doing)
+{
+	const char *path = opening->store->config.path;
+
+	if (rc == SQLITE_OK)
+		return 0;
+	if (store_db_is_damage(rc))
+		return damaged(opening, sqlite3_errstr(rc));
+
+	store_say(opening->why, opening->why_cap, path, "can't %s: %s (SQLite code %d)", doing,
+		  sqlite3_errstr(rc), rc);
+	return err_new(store_db_errno(rc));
+}
+
+/* sync_folder -- so that a power cut can't take a new file's name away. */
+static int
+sync_folder(const char *path)
+{
+	char *copy = strdup(path);
+	int fd, r = 0;
+
+	if (copy == NULL)
+		return err_new(-ENOMEM);
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) < 0)
+		r = err_new(-errno);
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+	return r;
+}
+
+static int
+make_file(const struct opening *opening)
+{
+	const char *path = opening->store->config.path;
+	int fd = store_file_own(path, "");
+	int r = fd < 0 ? fd : sync_folder(path);
+
+	if (fd >= 0)
+		close(fd);
+	if (r < 0)
+		store_say(opening->why, opening->why_cap, path, "can't open it: %s", strerror(-r));
+	return err_up(r);
+}
+
+static int
+connect_file(const struct opening *opening)
+{
+	struct store *store = opening->store;
+	int rc = store_db_open(&store->db, store->config.path, store->config.vfs,
+			       SQLITE_OPEN_READWRITE);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_busy_timeout(store->db.conn, 2000);
+	if (rc == SQLITE_OK)
+		rc = store_db_sync_commits(&store->db, true);
+	if (rc == SQLITE_OK)
+		rc = store_db_run(store->db.conn, "PRAGMA page_size = 4096;"
+						  "PRAGMA journal_mode = WAL;");
+	return judge(opening, rc, "open it");
+}
+
+/* apply_schemas -- the files from..to (versions). */
+static int
+apply_schemas(sqlite3 *conn, int64_t from, int64_t to)
+{
+	int rc = SQLITE_OK;
+
+	for (int64_t version = from; version <= to && rc == SQLITE_OK; version++)
+		rc = store_db_run(conn, sql_schemas[version - 1].text);
+	return rc;
+}
+
+static int
+create(const struct opening *opening)
+{
+	sqlite3 *conn = opening->store->db.conn;
+	char pragma[64];
+	sqlite3_stmt *stmt;
+	int rc;
+
+	snprintf(pragma, sizeof(pragma), "PRAGMA application_id = %d", APPLICATION_ID);
+	rc = store_db_run(conn, pragma);
+	if (rc == SQLITE_OK)
+		rc = apply_schemas(conn, 1, 1);
+	if (rc != SQLITE_OK)
+		return judge(opening, rc, "make its tables");
+
+	rc = sqlite3_prepare_v2(conn, sql_cluster_create, -1, &stmt, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(
+			stmt, 1, (sqlite3_int64)clock_wall_ms(opening->store->config.clock));
+	if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_DONE)
+		rc = SQLITE_OK;
+	sqlite3_finalize(stmt);
+	return judge(opening, rc, "make its tables");
+}
+
+static int
+note_version(sqlite3 *conn, int64_t version)
+{
+	sqlite3_stmt *stmt;
+	int rc = sqlite3_prepare_v2(conn, sql_cluster_migrate, -1, &stmt, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(stmt, 1, version);
+	if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_DONE)
+		rc = SQLITE_OK;
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* migrate -- from whatever is there to the newest schema. */
+static int
+migrate(const struct opening *opening)
+{
+	const struct store_config *config = &opening->store->config;
+	sqlite3 *conn = opening->store->db.conn;
+	int64_t newest = (int64_t)n_sql_schemas;
+	int64_t version = 0, id = 0;
+	int rc;
+
+	rc = store_db_number(conn, "PRAGMA application_id", &id);
+	if (rc == SQLITE_OK && id != APPLICATION_ID)
+		return damaged(opening, "not a database of Tiffin");
+	if (rc == SQLITE_OK)
+		rc = store_db_number(conn, sql_cluster_version, &version);
+	if (rc != SQLITE_OK)
+		return judge(opening, rc, "read its version");
+	if (version > newest) {
+		store_say(opening->why, opening->why_cap, config->path,
+			  "made by a newer version of Tiffin (schema %lld, this one knows %lld); "
+			  "use that version, or restore an older backup with tiffin restore",
+			  (long long)version, (long long)newest);
+		return STORE_E_NEWER;
+	}
+	if (version < 1)
+		return damaged(opening, "its schema version is not a version");
+	if (version == newest)
+		return 0;
+
+	rc = apply_schemas(conn, version + 1, newest);
+	if (rc == SQLITE_OK)
+		rc = note_version(conn, newest);
+	return judge(opening, rc, "bring it to the newest schema");
+}
+
+/* schema_text -- all of sqlite_schema in one buffer. */
+static int
+schema_text(sqlite3 *conn, struct buf *ret)
+{
+	sqlite3_stmt *stmt;
+	int rc = sqlite3_prepare_v2(conn, sql_schema_load, -1, &stmt, NULL);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+		const void *text = sqlite3_column_text(stmt, 0);
+		size_t len = (size_t)sqlite3_column_bytes(stmt, 0);
+
+		if (text == NULL || buf_append(ret, text, len + 1) < 0) {
+			rc = SQLITE_NOMEM;
+			break;
+		}
+	}
+	sqlite3_finalize(stmt);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* check_schema -- compare with a database made a moment ago in memory. */
+static int
+check_schema(const struct opening *opening)
+{
+	struct buf found, wanted;
+	sqlite3 *fresh = NULL;
+	int rc, r;
+
+	buf_init(&found);
+	buf_init(&wanted);
+	rc = sqlite3_open_v2(":memory:", &fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+	if (rc == SQLITE_OK)
+		rc = apply_schemas(fresh, 1, (int64_t)n_sql_schemas);
+	if (rc == SQLITE_OK)
+		rc = schema_text(fresh, &wanted);
+	if (rc == SQLITE_OK)
+		rc = schema_text(opening->store->db.conn, &found);
+
+	r = judge(opening, rc, "read its schema");
+	if (r == 0 && (buf_len(&found) != buf_len(&wanted) ||
+		       memcmp(found.at, wanted.at, buf_len(&found)) != 0))
+		r = damaged(opening, "its tables are not those of its version");
+	sqlite3_close(fresh);
+	buf_fini(&found);
+	buf_fini(&wanted);
+	return r;
+}
+
+static int
+start(const struct opening *opening)
+{
+	struct store *store = opening->store;
+	sqlite3_stmt *stmt;
+	int rc = sqlite3_prepare_v2(store->db.conn, sql_cluster_start, -1, &stmt, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(stmt, 1, (sqlite3_int64)clock_wall_ms(store->config.clock));
+	while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+		store->epoch = (uint64_t)sqlite3_column_int64(stmt, 0);
+		store->next_object_id = (uint64_t)sqlite3_column_int64(stmt, 1);
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(stmt);
+	if (rc == SQLITE_DONE && store->epoch == 0)
+		return damaged(opening, "its table cluster is empty");
+	return judge(opening, rc == SQLITE_DONE ? SQLITE_OK : rc, "write to it");
+}
+
+/* enter -- everything that happens within the first transaction. */
+static int
+enter(const struct opening *opening)
+{
+	int64_t n_tables = 0;
+	int rc, r;
+
+	rc = store_db_number(opening->store->db.conn, sql_table_count, &n_tables);
+	r = judge(opening, rc, "read it");
+	if (r == 0 && n_tables == 0)
+		r = create(opening);
+	if (r == 0)
+		r = migrate(opening);
+	if (r == 0)
+		r = check_schema(opening);
+	if (r == 0)
+		r = start(opening);
+	return r;
+}
+
+int
+store_database_open(struct store *store, char *why, size_t why_cap)
+{
+	struct opening opening = {store, why, why_cap};
+	sqlite3 *conn;
+	int r;
+
+	r = make_file(&opening);
+	if (r == 0)
+		r = connect_file(&opening);
+	if (r != 0)
+		return r;
+
+	conn = store->db.conn;
+	r = judge(&opening, store_db_run(conn, sql_transaction_begin), "write to it");
+	if (r != 0)
+		return r;
+	r = enter(&opening);
+	if (r == 0)
+		r = judge(&opening, store_db_run(conn, sql_transaction_commit), "write to it");
+	if (r != 0) {
+		store_db_run(conn, sql_transaction_rollback);
+		return r;
+	}
+
+	r = judge(&opening, store_db_prepare(&store->db), "prepare its statements");
+	if (r == 0)
+		r = judge(&opening, store_db_sync_commits(&store->db, false), "set it up");
+	sqlite3_busy_timeout(conn, 0);
+	return r;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * sweep.c -- what time alone brings about, a bounded number of steps a turn.
+ *
+ *      list                    its front                    what happens
+ *      heard                   silent longest               SUSPECT, then lost
+ *      puts                    lease ends first             fails; its extents wait for the fence
+ *      all_segments, LEAVING   each replica on it           is lost; then the segment is gone
+ *      all_segments, AWAY      away for too long            LEAVING
+ *      ghosts                  lease is over                extents rest
+ *      quarantine              waited long enough           free; parked puts are tried again
+ *      open chunks             idle                         closed in the books
+ */
+#include <inttypes.h>
+
+#include "master/books.h"
+#include "transfer/base/log.h"
+#include "transfer/base/num.h"
+
+#define REPLICAS_A_TURN 512
+#define RESTS_A_TURN    1024
+#define GHOSTS_A_TURN   256
+#define CHUNK_IDLE_MS   60000
+#define TURN_MS_BUSY    1
+#define TURN_MS_IDLE    50
+
+/* A turn that came late was the master's own fault: it counts as silence for nobody. */
+static void
+measure_stall(struct master *master)
+{
+	uint64_t gap_ms = master->now_ms - master->turn_at_ms;
+
+	master->turn_at_ms = master->now_ms;
+	if (gap_ms < 500)
+		return;
+	master->stalled_ms += gap_ms - TURN_MS_IDLE;
+	counter_add(&master->counters.stalls, 1);
+	counter_add(&master->counters.stall_ms, gap_ms);
+}
+
+static void
+sweep_clients(struct master *master)
+{
+	struct list_link *link;
+
+	while ((link = list_first(&master->heard)) != NULL) {
+		struct client *client = list_of(link, struct client, at_heard);
+		uint64_t excused_ms = master->stalled_ms - client->stalled_ms;
+		uint64_t silent_ms = master->now_ms - client->heard_ms;
+
+		silent_ms -= num_min(silent_ms, excused_ms);
+		if (silent_ms < master->limits.client_ttl_ms)
+			return;
+		if (silent_ms >= master->limits.client_ttl_ms + master->limits.client_grace_ms) {
+			counter_add(&master->counters.clients_lost, 1);
+			client_lost(master, client, /* is_quiet= */ false);
+			continue;
+		}
+		if (client->state == CLIENT_SUSPECT)
+			return; /* those behind it are not silent for longer */
+		log_event(LOG_WARN, "client.silent", "client=%" PRIu64 " name=%s silent_ms=%" PRIu64,
+			  client->id, client->name, silent_ms);
+		client->state = CLIENT_SUSPECT;
+		list_each(&client->segments, at)
+			segment_suspect(master, list_of(at, struct segment, at_client), true);
+		return;
+	}
+}
+
+static void
+sweep_puts(struct master *master)
+{
+	for (unsigned n = 0; n < REPLICAS_A_TURN; n++) {
+		struct list_link *link = list_first(&master->puts);
+		struct put *put;
+
+		if (link == NULL)
+			return;
+		put = list_of(link, struct put, at_lease);
+		if (put->lease_until_ms > master->now_ms)
+			return;
+		log_event(LOG_WARN, "put.expired", "object=%" PRIu64 " client=%" PRIu64,
+			  put->object->id, put->client->id);
+		put_fail(master, put, /* is_quiet= */ false);
+		counter_add(&master->counters.puts_expired, 1);
+	}
+}
+
+/* ---- segments ---- */
+
+static int
+lose(struct master *master, struct replica *rep)
+{
+	struct object *object = rep->object;
+
+	if (object->is_indexed)
+		return books_lose(master, rep);
+	if (object->is_ghost)
+		books_ghost_drop(master, rep);
+	else
+		put_lose_replica(master, map_get(&master->puts_by_id, object->id), rep);
+	return 0;
+}
+
+static void
+forget_segment(struct master *master, struct segment *segment)
+{
+	struct record record = {.kind = RECORD_SEGMENT_REMOVE, .segment_id = segment->id};
+
+	if (books_journal(master, &record) < 0)
+		return; /* next turn */
+	log_event(LOG_INFO, "segment.gone", "segment=%" PRIu64 " name=%s", segment->id,
+		  segment->name);
+	map_take(&master->segments, segment->id);
+	counter_sub(&master->counters.segments, 1);
+	segment_free(segment);
+}
+
+/* true: more is to be done at once. */
+static bool
+sweep_segment(struct master *master, struct segment *segment)
+{
+	if (segment->state == SEGMENT_AWAY &&
+	    master->now_ms - segment->away_since_ms >=
+		    master->limits.client_ttl_ms + master->limits.client_grace_ms) {
+		log_event(LOG_WARN, "segment.lost", "segment=%" PRIu64 " name=%s", segment->id,
+			  segment->name);
+		segment_leave(master, segment);
+	}
+	if (segment->state != SEGMENT_LEAVING || master->progress.is_stalled)
+		return false;
+	for (unsigned n = 0; n < REPLICAS_A_TURN && segment->n_replicas > 0; n++)
+		if (lose(master, list_of(list_first(&segment->replicas), struct replica,
+					 at_segment)) < 0)
+			return false;
+	if (segment->n_replicas > 0 ||
+	    !quarantine_drop(&master->quarantine, segment, RESTS_A_TURN))
+		return true;
+	forget_segment(master, segment);
+	return false;
+}
+
+/* A chunk that has been without claims for a while need not rest after a restart. */
+static void
+close_chunks(struct master *master, struct segment *segment)
+{
+	for (size_t i = 0; i < segment->open_chunks.n;) {
+		uint32_t number = segment->open_chunks.at[i];
+		struct chunk *chunk = &segment->chunks[number];
+		struct record record = {.kind = RECORD_CHUNK_CLOSE,
+					.segment_id = segment->id,
+					.chunk = number};
+
+		if (chunk->n_claims > 0 || master->now_ms - chunk->idle_since_ms < CHUNK_IDLE_MS ||
+		    books_journal(master, &record) < 0) {
+			i++;
+			continue;
+		}
+		chunk->is_open = false;
+		segment->open_chunks.at[i] = segment->open_chunks.at[--segment->open_chunks.n];
+	}
+}
+
+static bool
+sweep_segments(struct master *master)
+{
+	bool is_busy = false;
+
+	list_each_safe(&master->all_segments, link)
+	{
+		struct segment *segment = list_of(link, struct segment, at_master);
+
+		if (segment_is_here(segment) && !master->progress.is_stalled)
+			close_chunks(master, segment);
+		is_busy |= sweep_segment(master, segment);
+	}
+	return is_busy;
+}
+
+uint64_t
+sweep(struct master *master)
+{
+	uint64_t freed_bytes;
+	bool is_busy;
+
+	if (master->now_ms == master->turn_at_ms && master->sweep_wait_ms == TURN_MS_IDLE)
+		return TURN_MS_IDLE; /* a busy loop turns many times a millisecond: once is enough */
+	measure_stall(master);
+	sweep_clients(master);
+	sweep_puts(master);
+	is_busy = sweep_segments(master);
+	books_sweep_ghosts(master, GHOSTS_A_TURN);
+	evict_to_mark(master);
+	freed_bytes = quarantine_turn(&master->quarantine, master->now_ms, master->progress.synced,
+				      RESTS_A_TURN);
+	unpark(master, freed_bytes > 0);
+	is_busy |= master->is_evicting || !list_is_empty(&master->parked);
+	master->sweep_wait_ms = is_busy ? TURN_MS_BUSY : TURN_MS_IDLE;
+	return master->sweep_wait_ms;
+}

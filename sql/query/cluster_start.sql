@@ -1,0 +1,8 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- cluster_start.sql -- a master starts: a new epoch.  Rows: epoch, first object id that is free.
+UPDATE cluster
+   SET master_epoch = master_epoch + 1,
+       started_at_ms = :now_ms
+ WHERE cluster_no = 1
+RETURNING master_epoch,
+          max(next_object_id, (SELECT coalesce(max(object_id), 0) + 1 FROM object));

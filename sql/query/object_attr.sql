@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- object_attr.sql -- other attributes, or none.
+UPDATE object SET attr = :attr WHERE object_id = :object_id;

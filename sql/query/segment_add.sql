@@ -1,0 +1,15 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- segment_add.sql -- a segment is lent, or lent again with other words.
+INSERT INTO segment (segment_id, epoch, client_id, medium, len_bytes, mounted_at_ms,
+                     name, host, endpoint)
+VALUES (:segment_id, :epoch, :client_id, :medium, :len_bytes, :mounted_at_ms,
+        :name, :host, :endpoint)
+ON CONFLICT (segment_id) DO UPDATE
+   SET epoch = excluded.epoch,
+       client_id = excluded.client_id,
+       medium = excluded.medium,
+       len_bytes = excluded.len_bytes,
+       mounted_at_ms = excluded.mounted_at_ms,
+       name = excluded.name,
+       host = excluded.host,
+       endpoint = excluded.endpoint;

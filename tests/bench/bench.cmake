@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Each tests/bench/bench_NOUN.c is one program that prints figures, a line a case.
+# They are built so that they do not rot, and run by hand: figures are for a quiet machine.
+
+file(GLOB BENCHES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/bench/bench_*.c)
+foreach(source ${BENCHES})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE tiffin_core tiffin_master)
+endforeach()

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Each tests/unit/test_NOUN.c is one cmocka program, linked with every library:
+# the linker takes what it needs.  tests/sim is one program, tests/fuzz one a message.
+
+if(CMOCKA_FOUND)
+  file(GLOB UNIT_TESTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c)
+  foreach(source ${UNIT_TESTS})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA tiffin_core tiffin_master)
+    target_compile_definitions(${name} PRIVATE TIFFIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    file(STRINGS ${source} fails_allocs REGEX "^#include \"tests/unit/allocs\\.h\"")
+    if(fails_allocs)
+      target_link_options(${name} PRIVATE
+        -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup)
+    endif()
+    if(TIFFIN_FUSE AND name MATCHES "^test_fs_")
+      target_link_libraries(${name} PRIVATE tiffin_fs)
+    endif()
+    if(name MATCHES "^test_cli_")
+      target_link_libraries(${name} PRIVATE tiffin_cli)
+    endif()
+    add_test(NAME unit/${name} COMMAND ${name})
+    set_tests_properties(unit/${name} PROPERTIES LABELS unit TIMEOUT 120)
+  endforeach()
+endif()
+
+foreach(part sim fault fuzz bench)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/tests/${part}/${part}.cmake)
+    include(tests/${part}/${part}.cmake)
+  endif()
+endforeach()

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The books of a segment against the plainest model there is: one byte for each grain. */
+#include "master/alloc.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/allocs.h"
+#include "transfer/base/num.h"
+#include "transfer/base/rand.h"
+
+#define GRAIN       ALLOC_GRAIN
+#define MODEL_MAX   4096 /* grains */
+#define EXTENTS_MAX MODEL_MAX
+
+/* ---- the model ------------------------------------------------------------------ */
+
+struct story {
+	uint64_t seed;
+	unsigned step;
+	struct rand rand;
+	struct alloc *alloc;
+	size_t n_grains;
+	uint8_t taken[MODEL_MAX];
+	size_t n_extents;
+	struct extent extents[EXTENTS_MAX];
+};
+
+#define tell(story, condition)                                                                     \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			fail_msg("%s: seed %llu, step %u", #condition,                             \
+				 (unsigned long long)(story)->seed, (story)->step);                \
+	} while (0)
+
+static size_t
+grains(uint64_t len_bytes)
+{
+	return (size_t)((len_bytes + GRAIN - 1) / GRAIN);
+}
+
+/* model_mark -- of grains that must all be otherwise. */
+static void
+model_mark(struct story *story, struct extent extent, bool is_taken)
+{
+	size_t begin = (size_t)(extent.offset_bytes / GRAIN);
+
+	tell(story, extent.offset_bytes % GRAIN == 0);
+	tell(story, begin + grains(extent.len_bytes) <= story->n_grains);
+	for (size_t i = begin; i < begin + grains(extent.len_bytes); i++) {
+		tell(story, story->taken[i] == !is_taken);
+		story->taken[i] = is_taken;
+	}
+}
+
+static void
+model_take(struct story *story, struct extent extent)
+{
+	model_mark(story, extent, true);
+	tell(story, story->n_extents < EXTENTS_MAX);
+	story->extents[story->n_extents++] = extent;
+}
+
+static size_t
+model_used(const struct story *story)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < story->n_grains; i++)
+		n += story->taken[i];
+	return n;
+}
+
+/* model_hole -- the longest row of free grains. */
+static size_t
+model_hole(const struct story *story)
+{
+	size_t longest = 0, n = 0;
+
+	for (size_t i = 0; i < story->n_grains; i++) {
+		n = story->taken[i] ? 0 : n + 1;
+		longest = num_max(longest, n);
+	}
+	return longest;
+}
+
+/* model_pieces -- how few rows of free grains hold so many, or SIZE_MAX. */
+static size_t
+model_pieces(const struct story *story, size_t wanted)
+{
+	size_t rows[MODEL_MAX] = {0}, n = 0, n_pieces = 0;
+
+	for (size_t i = 0; i < story->n_grains; i++) {
+		n = story->taken[i] ? 0 : n + 1;
+		if (n > 0)
+			rows[n]++;
+		if (n > 1)
+			rows[n - 1]--;
+	}
+	for (size_t len = MODEL_MAX - 1; len > 0; len--)
+		for (size_t i = 0; i < rows[len]; i++) {
+			n_pieces++;
+			if (wanted <= len)
+				return n_pieces;
+			wanted -= len;
+		}
+	return SIZE_MAX;
+}
+
+static bool
+model_is_free(const struct story *story, struct extent extent)
+{
+	size_t begin = (size_t)(extent.offset_bytes / GRAIN), len = grains(extent.len_bytes);
+
+	if (extent.offset_bytes % GRAIN != 0 || begin + len > story->n_grains)
+		return false;
+	return memchr(story->taken + begin, 1, len) == NULL;
+}
+
+/* ---- what may happen -------------------------------------------------------------- */
+
+static uint64_t
+some_len(struct story *story)
+{
+	static const uint64_t most[] = {1, 3, 16, 70, 700};
+	uint64_t n = 1 + rand_below(&story->rand, most[rand_below(&story->rand, 5)]);
+
+	return n * GRAIN - rand_below(&story->rand, 2) * rand_below(&story->rand, GRAIN);
+}
+
+static void
+do_take(struct story *story)
+{
+	uint64_t len_bytes = some_len(story);
+	struct extent extent;
+	int r = alloc_take(story->alloc, len_bytes, &extent);
+
+	tell(story, r == (grains(len_bytes) <= model_hole(story) ? 0 : ALLOC_E_FULL));
+	if (r != 0)
+		return;
+	tell(story, extent.len_bytes == len_bytes);
+	model_take(story, extent);
+}
+
+static void
+do_take_pieces(struct story *story)
+{
+	struct extent pieces[8];
+	size_t n = 0, few, cap = 1 + rand_below(&story->rand, 8);
+	uint64_t len_bytes = some_len(story);
+	int r = alloc_take_pieces(story->alloc, len_bytes, pieces, cap, &n);
+
+	few = model_pieces(story, grains(len_bytes));
+	tell(story, r == (few <= cap ? 0 : ALLOC_E_FULL));
+	if (r != 0)
+		return;
+	tell(story, n == few);
+	for (size_t i = 0; i < n; i++) {
+		model_take(story, pieces[i]);
+		len_bytes -= pieces[i].len_bytes;
+	}
+	tell(story, len_bytes == 0);
+}
+
+static void
+do_take_at(struct story *story)
+{
+	uint64_t begin = rand_below(&story->rand, story->n_grains + 2) * GRAIN;
+	struct extent extent = {begin + (rand_below(&story->rand, 20) == 0), some_len(story)};
+	int r = alloc_take_at(story->alloc, extent);
+
+	tell(story, r == (model_is_free(story, extent) ? 0 : ALLOC_E_TAKEN));
+	if (r == 0)
+		model_take(story, extent);
+}
+
+static void
+do_give(struct story *story)
+{
+	size_t at;
+
+	if (story->n_extents == 0)
+		return;
+	at = rand_below(&story->rand, story->n_extents);
+	model_mark(story, story->extents[at], false);
+	alloc_give(story->alloc, story->extents[at]);
+	story->extents[at] = story->extents[--story->n_extents];
+}
+
+static void
+do_shrink(struct story *story)
+{
+	struct extent *extent, end;
+	uint64_t len_bytes;
+
+	if (story->n_extents == 0)
+		return;
+	extent = &story->extents[rand_below(&story->rand, story->n_extents)];
+	len_bytes = 1 + rand_below(&story->rand, extent->len_bytes);
+	tell(story, alloc_shrink(story->alloc, *extent, len_bytes) == 0);
+	end.offset_bytes = extent->offset_bytes + grains(len_bytes) * GRAIN;
+	end.len_bytes = (grains(extent->len_bytes) - grains(len_bytes)) * GRAIN;
+	model_mark(story, end, false);
+	extent->len_bytes = len_bytes;
+}
+
+static void
+took_gap(void *arg, struct extent extent)
+{
+	model_take(arg, extent);
+}
+
+static void
+do_take_gaps(struct story *story)
+{
+	uint64_t from = rand_below(&story->rand, story->n_grains + 2);
+	uint64_t to = from + rand_below(&story->rand, 100);
+
+	tell(story, alloc_take_gaps(story->alloc, from * GRAIN, to * GRAIN, took_gap, story) == 0);
+	for (uint64_t i = from; i < to && i < story->n_grains; i++)
+		tell(story, story->taken[i]);
+}
+
+static void
+do_something(struct story *story)
+{
+	/* Now the segment fills, now it empties. */
+	bool fills = story->step / 200 % 2 == 0;
+	uint64_t dice = rand_below(&story->rand, 100);
+
+	if (dice < (fills ? 45 : 15))
+		do_take(story);
+	else if (dice < (fills ? 60 : 20))
+		do_take_pieces(story);
+	else if (dice < (fills ? 70 : 25))
+		do_take_at(story);
+	else if (dice < 90)
+		do_give(story);
+	else if (dice < 98)
+		do_shrink(story);
+	else
+		do_take_gaps(story);
+}
+
+static void
+run_story(uint64_t seed, size_t n_grains, unsigned n_steps)
+{
+	struct story *story = calloc(1, sizeof(*story));
+
+	assert_non_null(story);
+	story->seed = seed;
+	story->n_grains = n_grains;
+	rand_init(&story->rand, seed);
+	assert_int_equal(alloc_new(n_grains * GRAIN, &story->alloc), 0);
+	for (; story->step < n_steps; story->step++) {
+		do_something(story);
+		alloc_check(story->alloc);
+		tell(story, alloc_used_bytes(story->alloc) == model_used(story) * GRAIN);
+		tell(story, alloc_hole_bytes(story->alloc) == model_hole(story) * GRAIN);
+	}
+
+	while (story->n_extents > 0)
+		do_give(story);
+	alloc_check(story->alloc);
+	tell(story, alloc_n_runs(story->alloc) == 1);
+	alloc_free(story->alloc);
+	free(story);
+}
+
+static void
+alloc__in_random_stories__agrees_with_a_map_of_bytes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 12; seed++)
+		run_story(seed, 1 + seed * seed * seed, 600);
+}
+
+static void
+alloc__in_a_segment_of_many_granules__agrees_with_a_map_of_bytes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 100; seed <= 103; seed++)
+		run_story(seed, MODEL_MAX - 1, 600);
+}
+
+/* ---- single facts ------------------------------------------------------------------- */
+
+static void
+take__of_a_length_between_grains__belongs_to_the_next_whole_grain(void **state)
+{
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a, b;
+
+	(void)state;
+	assert_int_equal(alloc_new(4 * GRAIN, &alloc), 0);
+
+	assert_int_equal(alloc_take(alloc, GRAIN + 1, &a), 0);
+	assert_int_equal(alloc_take(alloc, 1, &b), 0);
+
+	assert_int_equal(a.len_bytes, GRAIN + 1);
+	assert_int_equal(b.offset_bytes, 2 * GRAIN);
+	assert_int_equal(alloc_used_bytes(alloc), 3 * GRAIN);
+}
+
+static void
+take__longer_than_the_segment__answers_full_for_every_number(void **state)
+{
+	static const uint64_t lens[] = {4 * GRAIN + 1, UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a = {7, 7};
+	size_t n = 7;
+
+	(void)state;
+	assert_int_equal(alloc_new(4 * GRAIN, &alloc), 0);
+
+	for (size_t i = 0; i < array_len(lens); i++) {
+		assert_int_equal(alloc_take(alloc, lens[i], &a), ALLOC_E_FULL);
+		assert_int_equal(alloc_take_pieces(alloc, lens[i], &a, 1, &n), ALLOC_E_FULL);
+		assert_int_equal(alloc_take_at(alloc, (struct extent){0, lens[i]}), ALLOC_E_TAKEN);
+		assert_int_equal(
+			alloc_take_at(alloc, (struct extent){GRAIN * (lens[i] / GRAIN), 1}),
+			ALLOC_E_TAKEN);
+	}
+
+	assert_int_equal(a.offset_bytes, 7);
+	assert_int_equal(n, 7);
+	assert_int_equal(alloc_used_bytes(alloc), 0);
+}
+
+static void
+take__of_the_whole_segment__leaves_no_hole(void **state)
+{
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a, b = {7, 7};
+
+	(void)state;
+	assert_int_equal(alloc_new(100 * GRAIN, &alloc), 0);
+
+	assert_int_equal(alloc_take(alloc, 100 * GRAIN, &a), 0);
+
+	assert_int_equal(alloc_hole_bytes(alloc), 0);
+	assert_int_equal(alloc_take(alloc, 1, &b), ALLOC_E_FULL);
+	assert_int_equal(b.offset_bytes, 7);
+	alloc_check(alloc);
+}
+
+/* fill -- n_runs runs of len grains one behind the other, and two between grains that stay taken.
+ */
+static void
+fill_and_free_every_other(struct alloc *alloc, const uint64_t *lens, size_t n)
+{
+	struct extent runs[16], post;
+
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(alloc_take(alloc, lens[i] * GRAIN, &runs[i]), 0);
+		assert_int_equal(alloc_take(alloc, GRAIN, &post), 0);
+	}
+	for (size_t i = 0; i < n; i++)
+		alloc_give(alloc, runs[i]);
+}
+
+static void
+take__when_a_hole_fits_exactly__fills_it_and_leaves_longer_ones_whole(void **state)
+{
+	static const uint64_t lens[] = {100, 64, 200};
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a;
+
+	(void)state;
+	assert_int_equal(alloc_new(1000 * GRAIN, &alloc), 0);
+	fill_and_free_every_other(alloc, lens, array_len(lens));
+
+	assert_int_equal(alloc_take(alloc, 64 * GRAIN, &a), 0);
+
+	assert_int_equal(a.offset_bytes, 101 * GRAIN);
+}
+
+static void
+take__when_only_one_late_run_of_its_class_fits__finds_it(void **state)
+{
+	/* All of one class, the long one hidden behind a head that will be taken. */
+	static const uint64_t lens[] = {1030, 1029, 1025, 1025, 1025, 1025, 1025, 1055};
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a;
+
+	(void)state;
+	assert_int_equal(alloc_new(9000 * GRAIN, &alloc), 0);
+	fill_and_free_every_other(alloc, lens, array_len(lens));
+	assert_int_equal(alloc_take(alloc, 1055 * GRAIN, &a), 0);
+	assert_int_equal(alloc_take(alloc, 1030 * GRAIN, &a), 0);
+
+	assert_int_equal(alloc_take(alloc, 1029 * GRAIN, &a), 0);
+
+	assert_int_equal(alloc_take(alloc, 1026 * GRAIN, &a), ALLOC_E_FULL);
+	assert_int_equal(alloc_hole_bytes(alloc), 1025 * GRAIN);
+}
+
+static void
+take_pieces__when_no_run_is_long_enough__takes_the_longest_ones_in_order(void **state)
+{
+	static const uint64_t lens[] = {10, 30, 20};
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a, pieces[4];
+	size_t n;
+
+	(void)state;
+	assert_int_equal(alloc_new(63 * GRAIN, &alloc), 0);
+	fill_and_free_every_other(alloc, lens, array_len(lens));
+	assert_int_equal(alloc_take(alloc, 45 * GRAIN, &a), ALLOC_E_FULL);
+
+	assert_int_equal(alloc_take_pieces(alloc, 45 * GRAIN - 7, pieces, 4, &n), 0);
+
+	assert_int_equal(n, 2);
+	assert_int_equal(pieces[0].offset_bytes, 11 * GRAIN);
+	assert_int_equal(pieces[0].len_bytes, 30 * GRAIN);
+	assert_int_equal(pieces[1].offset_bytes, 42 * GRAIN);
+	assert_int_equal(pieces[1].len_bytes, 15 * GRAIN - 7);
+}
+
+static void
+take_pieces__when_too_many_would_be_needed__gives_all_back(void **state)
+{
+	static const uint64_t lens[] = {10, 30, 20};
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent pieces[2];
+	size_t n = 7;
+
+	(void)state;
+	assert_int_equal(alloc_new(63 * GRAIN, &alloc), 0);
+	fill_and_free_every_other(alloc, lens, array_len(lens));
+
+	assert_int_equal(alloc_take_pieces(alloc, 51 * GRAIN, pieces, 2, &n), ALLOC_E_FULL);
+
+	assert_int_equal(n, 7);
+	assert_int_equal(alloc_used_bytes(alloc), 3 * GRAIN);
+	assert_int_equal(alloc_hole_bytes(alloc), 30 * GRAIN);
+	alloc_check(alloc);
+}
+
+static void
+give__between_two_free_runs__makes_one_of_three(void **state)
+{
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a, b, c;
+
+	(void)state;
+	assert_int_equal(alloc_new(30 * GRAIN, &alloc), 0);
+	assert_int_equal(alloc_take(alloc, 10 * GRAIN, &a), 0);
+	assert_int_equal(alloc_take(alloc, 10 * GRAIN, &b), 0);
+	assert_int_equal(alloc_take(alloc, 10 * GRAIN, &c), 0);
+	alloc_give(alloc, a);
+	alloc_give(alloc, c);
+
+	alloc_give(alloc, b);
+
+	assert_int_equal(alloc_n_runs(alloc), 1);
+	assert_int_equal(alloc_hole_bytes(alloc), 30 * GRAIN);
+}
+
+static void
+shrink__within_the_last_grain__changes_nothing_but_the_length(void **state)
+{
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a;
+
+	(void)state;
+	assert_int_equal(alloc_new(30 * GRAIN, &alloc), 0);
+	assert_int_equal(alloc_take(alloc, 10 * GRAIN, &a), 0);
+
+	assert_int_equal(alloc_shrink(alloc, a, 9 * GRAIN + 1), 0);
+
+	a.len_bytes = 9 * GRAIN + 1;
+	assert_int_equal(alloc_used_bytes(alloc), 10 * GRAIN);
+	alloc_give(alloc, a);
+	assert_int_equal(alloc_n_runs(alloc), 1);
+}
+
+static void
+take_at__after_many_takes_and_gives__still_knows_what_is_free(void **state)
+{
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent first, a;
+	size_t ram_bytes;
+
+	(void)state;
+	assert_int_equal(alloc_new(1000 * GRAIN, &alloc), 0);
+	ram_bytes = alloc_ram_bytes(alloc);
+	assert_int_equal(alloc_take_at(alloc, (struct extent){7 * GRAIN, 3 * GRAIN}), 0);
+	assert_int_equal(alloc_take(alloc, 5 * GRAIN, &first), 0);
+	for (unsigned i = 0; i < 3000; i++) {
+		assert_int_equal(alloc_take(alloc, 1 + i % 9 * GRAIN, &a), 0);
+		alloc_give(alloc, a);
+	}
+	assert_int_equal(alloc_ram_bytes(alloc), ram_bytes);
+
+	assert_int_equal(alloc_take_at(alloc, (struct extent){9 * GRAIN, GRAIN}), ALLOC_E_TAKEN);
+	assert_int_equal(alloc_take_at(alloc, (struct extent){9 * GRAIN, 2 * GRAIN}),
+			 ALLOC_E_TAKEN);
+	assert_int_equal(alloc_take_at(alloc, (struct extent){10 * GRAIN, 990 * GRAIN - 1}),
+			 first.offset_bytes >= 10 * GRAIN ? ALLOC_E_TAKEN : 0);
+	alloc_check(alloc);
+}
+
+static void
+ram__with_many_runs__stays_below_56_bytes_a_run(void **state)
+{
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent extent;
+
+	(void)state;
+	assert_int_equal(alloc_new((uint64_t)1 << 34, &alloc), 0);
+
+	for (unsigned i = 0; i < 200000; i++)
+		assert_int_equal(alloc_take(alloc, 65536, &extent), 0);
+
+	assert_true(alloc_ram_bytes(alloc) / alloc_n_runs(alloc) <= 56);
+}
+
+/* play -- a story that needs all kinds of memory; gives what came of it. */
+static int
+play(struct alloc **alloc)
+{
+	struct extent extent;
+	int r;
+
+	r = alloc_new((uint64_t)1 << 24, alloc);
+	for (uint64_t i = 0; r == 0 && i < 5000; i++)
+		r = alloc_take(*alloc, 3 * GRAIN, &extent);
+	for (uint64_t i = 0; r == 0 && i < 2000; i++) {
+		extent = (struct extent){i * 3 * GRAIN, 3 * GRAIN};
+		r = alloc_shrink(*alloc, extent, GRAIN);
+	}
+	for (uint64_t i = 0; r == 0 && i < 2000; i++)
+		r = alloc_take_at(*alloc, (struct extent){(i * 3 + 2) * GRAIN, GRAIN});
+	return r;
+}
+
+static void
+alloc__survives_the_failure_of_each_allocation_in_turn(void **state)
+{
+	(void)state;
+	for (unsigned n = 0;; n++) {
+		cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+		bool all_went_well;
+		int r;
+
+		allocs_fail_after(n);
+		r = play(&alloc);
+		all_went_well = allocs_left > 0;
+		allocs_succeed();
+
+		if (alloc != NULL)
+			alloc_check(alloc);
+		if (r == 0 && all_went_well)
+			return;
+		assert_true(r == 0 || r == -ENOMEM);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alloc__in_random_stories__agrees_with_a_map_of_bytes),
+		cmocka_unit_test(alloc__in_a_segment_of_many_granules__agrees_with_a_map_of_bytes),
+		cmocka_unit_test(take__of_a_length_between_grains__belongs_to_the_next_whole_grain),
+		cmocka_unit_test(take__longer_than_the_segment__answers_full_for_every_number),
+		cmocka_unit_test(take__of_the_whole_segment__leaves_no_hole),
+		cmocka_unit_test(
+			take__when_a_hole_fits_exactly__fills_it_and_leaves_longer_ones_whole),
+		cmocka_unit_test(take__when_only_one_late_run_of_its_class_fits__finds_it),
+		cmocka_unit_test(
+			take_pieces__when_no_run_is_long_enough__takes_the_longest_ones_in_order),
+		cmocka_unit_test(take_pieces__when_too_many_would_be_needed__gives_all_back),
+		cmocka_unit_test(give__between_two_free_runs__makes_one_of_three),
+		cmocka_unit_test(shrink__within_the_last_grain__changes_nothing_but_the_length),
+		cmocka_unit_test(take_at__after_many_takes_and_gives__still_knows_what_is_free),
+		cmocka_unit_test(ram__with_many_runs__stays_below_56_bytes_a_run),
+		cmocka_unit_test(alloc__survives_the_failure_of_each_allocation_in_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The way of an op:
+ *
+ *      engine_submit --> transports[0].submit --CANT--> transports[1].submit --CANT--> ... LOST
+ *                              | 0                          | 0
+ *                              +-------------+--------------+
+ *                                            v
+ *      (the transport, at any time)   engine_complete --> judge of decorators --> batch: one less
+ *
+ * `tried` has a bit for each transport that was asked; the highest one is the taker.
+ */
+#include "transfer/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "transfer/base/err.h"
+#include "transfer/base/lock.h"
+#include "transfer/base/map.h"
+#include "transfer/base/num.h"
+#include "transfer/lends.h"
+#include "transfer/transport.h"
+
+#define N_BUCKETS 256
+
+/* With several transports that must be driven, none may wait longer than this while others stand.
+ */
+#define TURN_NS NS_PER_MS
+
+/* thread:  any; transports are fixed before the first submit. */
+struct engine {
+	const struct clock *clock;
+	struct transport *transports[TARGET_TRANSPORTS_MAX];
+	bool is_judged[TARGET_TRANSPORTS_MAX]; /* a decorator in the chain looks at completions */
+	unsigned n_transports, n_driven;       /* n_driven: those with progress() */
+	struct lends lends;
+	struct lock lock;               /* LOCK_xfer_engine; guards what follows */
+	struct list buckets[N_BUCKETS]; /* targets by segment id */
+};
+
+int
+engine_new(const struct clock *clock, struct engine **ret_engine)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+
+	if (engine == NULL)
+		return err_new(-ENOMEM);
+
+	engine->clock = clock;
+	lends_init(&engine->lends);
+	lock_init(&engine->lock, LOCK_xfer_engine);
+	for (size_t i = 0; i < N_BUCKETS; i++)
+		list_init(&engine->buckets[i]);
+	*ret_engine = engine;
+	return 0;
+}
+
+void
+engine_free(struct engine *engine)
+{
+	if (engine == NULL)
+		return;
+
+	for (unsigned i = 0; i < engine->n_transports; i++)
+		engine->transports[i]->ops->free(engine->transports[i]);
+	for (size_t i = 0; i < N_BUCKETS; i++)
+		assert(list_is_empty(&engine->buckets[i]));
+	lock_fini(&engine->lock);
+	lends_fini(&engine->lends);
+	free(engine);
+}
+
+void
+engine_add(struct engine *engine, struct transport **t_taken)
+{
+	struct transport *t = take(t_taken);
+	unsigned index = engine->n_transports++;
+
+	assert(index < TARGET_TRANSPORTS_MAX);
+
+	engine->transports[index] = t;
+	if (t->ops->progress != NULL)
+		engine->n_driven++;
+	for (; t != NULL; t = t->inner) {
+		t->engine = engine;
+		t->index = index;
+		engine->is_judged[index] |= t->ops->judge != NULL;
+	}
+}
+
+int
+engine_add_default(struct engine *engine)
+{
+	static int (*const make[])(struct transport **) = {
+		transport_local_new,
+		transport_shm_new,
+		transport_tcp_new,
+	};
+
+	for (size_t i = 0; i < array_len(make); i++) {
+		struct transport *t;
+		int r = make[i](&t);
+
+		if (r < 0)
+			return err_up(r);
+		engine_add(engine, &t);
+	}
+	return 0;
+}
+
+const struct clock *
+engine_clock(const struct engine *engine)
+{
+	return engine->clock;
+}
+
+/* ---- segments of this process ---- */
+
+struct lends *
+engine_lends(struct engine *engine)
+{
+	return &engine->lends;
+}
+
+int
+engine_lend(struct engine *engine, struct lent *lent)
+{
+	int r = lends_add(&engine->lends, lent);
+
+	return r == LENDS_E_EXISTS ? err_new(-EEXIST) : err_up(r);
+}
+
+void
+engine_unlend(struct engine *engine, struct lent *lent)
+{
+	lends_leave(&engine->lends, lent);
+	lends_wait(&engine->lends, lent);
+}
+
+/* ---- targets ---- */
+
+static struct list *
+bucket_of(struct engine *engine, uint64_t segment_id)
+{
+	return &engine->buckets[map_hash(&segment_id, sizeof(segment_id), 0) % N_BUCKETS];
+}
+
+static bool
+is_same_place(const struct target_desc *a, const struct target_desc *b)
+{
+	return a->segment_id == b->segment_id && a->segment_epoch == b->segment_epoch &&
+	       a->size_bytes == b->size_bytes && strcmp(a->host, b->host) == 0 &&
+	       strcmp(a->endpoint, b->endpoint) == 0;
+}
+
+static int
+target_get_locked(struct engine *engine, const struct target_desc *desc, struct target **ret_target)
+{
+	struct list *bucket = bucket_of(engine, desc->segment_id);
+	struct target *target;
+
+	list_each(bucket, link)
+	{
+		target = list_of(link, struct target, at);
+		if (is_same_place(&target->desc, desc)) {
+			engine_target_ref(target);
+			*ret_target = target;
+			return 0;
+		}
+	}
+
+	target = calloc(1, sizeof(*target));
+	if (target == NULL)
+		return err_new(-ENOMEM);
+	atomic_init(&target->n_refs, 1);
+	target->desc = *desc;
+	target->is_same_host = strcmp(desc->host, host_id()) == 0;
+	list_link_init(&target->at);
+	list_push_front(bucket, &target->at);
+	*ret_target = target;
+	return 0;
+}
+
+int
+engine_target(struct engine *engine, const struct target_desc *desc, struct target **ret_target)
+{
+	int r;
+
+	assert(memchr(desc->host, 0, sizeof(desc->host)) != NULL);
+	assert(memchr(desc->endpoint, 0, sizeof(desc->endpoint)) != NULL);
+
+	lock_take(&engine->lock);
+	r = target_get_locked(engine, desc, ret_target);
+	lock_drop(&engine->lock);
+	return err_up(r);
+}
+
+void
+engine_target_ref(struct target *target)
+{
+	atomic_fetch_add_explicit(&target->n_refs, 1, memory_order_relaxed);
+}
+
+void
+engine_target_unref(struct engine *engine, struct target *target)
+{
+	bool is_last;
+
+	if (target == NULL)
+		return;
+
+	/* Under the lock, so that nobody finds in the bucket what is about to go. */
+	lock_take(&engine->lock);
+	is_last = atomic_fetch_sub_explicit(&target->n_refs, 1, memory_order_acq_rel) == 1;
+	if (is_last)
+		list_remove(&target->at);
+	lock_drop(&engine->lock);
+	if (!is_last)
+		return;
+
+	for (unsigned i = 0; i < engine->n_transports; i++)
+		for (struct transport *t = engine->transports[i]; t != NULL; t = t->inner)
+			if (t->ops->drop != NULL)
+				t->ops->drop(t, target);
+	free(target);
+}
+
+int
+engine_map(struct engine *engine, struct target *target, const struct token *token,
+	   const void **ret_bytes)
+{
+	for (unsigned i = 0; i < engine->n_transports; i++) {
+		struct transport *t = engine->transports[i];
+
+		if (t->ops->map != NULL && t->ops->map(t, target, token, ret_bytes) == 0)
+			return 0;
+	}
+	return ENGINE_E_NOT_HERE;
+}
+
+/* ---- ops ---- */
+
+/* judge -- what each decorator makes of the result, the innermost first. */
+static enum op_result
+judge(struct transport *t, struct op *op, enum op_result result)
+{
+	if (t->inner != NULL)
+		result = judge(t->inner, op, result);
+	return t->ops->judge != NULL ? t->ops->judge(t, op, result) : result;
+}
+
+void
+engine_complete(struct engine *engine, struct op *op, enum op_result result)
+{
+	struct batch *batch = op->batch;
+
+	assert(op->result == OP_E_PENDING && result != OP_E_PENDING);
+
+	if (op->tried != 0) {
+		unsigned taker = 31 - (unsigned)__builtin_clz(op->tried);
+
+		if (engine->is_judged[taker])
+			result = judge(engine->transports[taker], op, result);
+	}
+	op->result = result;
+	/* From here on the op, and with the last one the batch, belong to their owner again. */
+	atomic_fetch_sub_explicit(&batch->n_left, 1, memory_order_acq_rel);
+}
+
+void
+engine_pass(struct engine *engine, struct op *op)
+{
+	for (unsigned i = 0; i < engine->n_transports; i++) {
+		if (op->tried >> i != 0)
+			continue; /* it, or one behind it, was asked already */
+		op->tried |= 1u << i;
+		if (engine->transports[i]->ops->submit(engine->transports[i], op) == 0)
+			return;
+	}
+	engine_complete(engine, op, OP_E_LOST);
+}
+
+static void
+submit_one(struct engine *engine, struct op *op)
+{
+	if (!num_range_fits(op->offset_bytes, op->len_bytes, op->target->desc.size_bytes)) {
+		engine_complete(engine, op, OP_E_INVALID);
+		return;
+	}
+	if (op->len_bytes == 0) {
+		engine_complete(engine, op, OP_DONE);
+		return;
+	}
+	engine_pass(engine, op);
+}
+
+void
+engine_submit(struct engine *engine, struct batch *batch)
+{
+	size_t n_ops = batch->n_ops; /* with the last submit the batch may be gone */
+	struct op *ops = batch->ops;
+
+	atomic_store_explicit(&batch->n_left, n_ops, memory_order_relaxed);
+	for (size_t i = 0; i < n_ops; i++) {
+		ops[i].result = OP_E_PENDING;
+		ops[i].crc = 0;
+		ops[i].batch = batch;
+		ops[i].id = 0;
+		ops[i].done_bytes = 0;
+		ops[i].tried = 0;
+		list_link_init(&ops[i].at);
+	}
+	for (size_t i = 0; i < n_ops; i++)
+		submit_one(engine, &ops[i]);
+}
+
+enum op_result
+engine_wait(struct engine *engine, struct batch *batch)
+{
+	enum op_result worst = OP_DONE;
+
+	while (!batch_is_done(batch)) {
+		uint64_t until_ns = UINT64_MAX; /* transports keep the ops' deadlines */
+
+		for (unsigned i = 0; i < engine->n_transports && !batch_is_done(batch); i++) {
+			struct transport *t = engine->transports[i];
+
+			if (t->ops->progress == NULL)
+				continue;
+			if (engine->n_driven > 1)
+				until_ns = num_add_sat(clock_ns(engine->clock), TURN_NS);
+			t->ops->progress(t, batch, until_ns);
+		}
+	}
+	for (size_t i = 0; i < batch->n_ops; i++)
+		worst = num_max(worst, batch->ops[i].result);
+	return worst;
+}
+
+enum op_result
+engine_run(struct engine *engine, struct batch *batch)
+{
+	engine_submit(engine, batch);
+	return engine_wait(engine, batch);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * lent.h -- memory lent as a segment.
+ *
+ *      file:     0            4096                      4096 + size
+ *                |-- header --|========= segment =========|
+ *      segment:               0                           size
+ *
+ * The header says who the bytes are (id, epoch, size, its own sum), so that a
+ * named file outlives the process and is adopted again: same id, same epoch,
+ * same contents.  An anonymous one (memfd) dies with the process and its epoch.
+ * One owner at a time: the file is locked.  The bytes are written once at start
+ * (a page touched first costs 10 to 20 us), in 2 MiB pages where they can be had.
+ *
+ * `fence` in the header is looked at by local writers before each piece they
+ * copy: when it differs from what they saw when they mapped, they stop.
+ */
+#ifndef TRANSFER_LENT_H
+#define TRANSFER_LENT_H
+
+#include <stdatomic.h>
+
+#include "transfer/base/base.h"
+#include "transfer/base/list.h"
+#include "transfer/base/rand.h"
+#include "transfer/base/token.h"
+
+#define LENT_HEADER_BYTES 4096
+#define LENT_SIZE_MIN     (1ull << 20)
+#define LENT_SIZE_MAX     (1ull << 44)
+
+struct lent_header;
+
+struct lent {
+	uint64_t segment_id, epoch;
+	uint64_t size_bytes; /* a multiple of 4096, header not counted */
+	uint8_t *bytes;      /* segment offset 0 */
+	int fd;
+	bool is_named, was_adopted, has_huge_pages;
+	struct lent_header *header;
+	uint8_t secret[TOKEN_SECRET_BYTES]; /* new with each opening */
+	struct list_link at;                /* its user's */
+};
+
+struct lent_config {
+	const char *path; /* NULL: anonymous; else a file, made when missing, mode 0600 */
+	uint64_t size_bytes;
+	bool wipe; /* do not adopt: new epoch */
+	bool want_huge_pages;
+	void (*progress)(void *arg, uint64_t done_bytes,
+			 uint64_t all_bytes); /* while touching; may be NULL */
+	void *progress_arg;
+};
+
+enum lent_outcome {
+	LENT_E_IN_USE = 1, /* another process owns the file */
+	LENT_E_DAMAGED, /* the header is not one, or not of this size: wipe, or give the right size
+			 */
+	LENT_E_NO_ROOM, /* the file system or the machine has not that much memory */
+};
+
+/*
+ * lent_open -- map, adopt or create, touch, seal.
+ *
+ * result:  0, the outcomes above, -errno.
+ */
+int lent_open(const struct lent_config *config, struct rand *rand,
+	      struct lent **ret_lent) MUST_CHECK;
+
+/* lent_close -- unmap and unlock.  A named file stays, an anonymous one is gone with its last
+ * mapping. */
+void lent_close(struct lent *lent);
+
+/* lent_fence -- raise the word: local writers of before stop at their next piece. */
+void lent_fence(struct lent *lent);
+
+DEFINE_CLEANUP(struct lent, lent_close);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * serve_conn.h -- what the files of the provider's side share.
+ *
+ *      serve.c        listens, accepts, fences, stops
+ *      serve_conn.c   one connection: a thread that reads requests and answers them in turn
+ *      serve_map.c    hands out memory, and knows which processes may write to it
+ *
+ * A connection's life:
+ *
+ *      accepted --> nameless --first genuine token--> its client's --> finished --> joined
+ *                       |                                ^  hang up (fence, stop, bad request)
+ *                       +--idle_ms without one-----------+
+ */
+#ifndef TRANSFER_SERVE_CONN_H
+#define TRANSFER_SERVE_CONN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "transfer/base/list.h"
+#include "transfer/base/lock.h"
+#include "transfer/base/map.h"
+#include "transfer/lends.h"
+#include "transfer/serve.h"
+#include "transfer/wire.h"
+
+#define SERVE_LISTEN_MAX 8
+
+struct serve {
+	const struct clock *clock;
+	uint64_t idle_ms;
+	unsigned connections_max;
+	mode_t unix_mode;
+
+	int listen_fds[SERVE_LISTEN_MAX];
+	bool is_unix[SERVE_LISTEN_MAX];
+	char *unlink_paths[SERVE_LISTEN_MAX]; /* of Unix sockets: removed at the end */
+	unsigned n_listen;
+	char endpoint[512 + 1];
+	pthread_t acceptor;
+	bool is_accepting; /* the acceptor was started */
+	int wake_fd;       /* rouses the acceptor: a thread to join, or the end */
+
+	struct lends lends;
+	struct lock lock;       /* LOCK_xfer_serve; guards what follows */
+	pthread_cond_t changed; /* a connection has finished */
+	bool is_stopping;
+	struct list conns, finished;
+	unsigned n_conns;
+	struct list grants;      /* writable mappings out there */
+	struct map fenced_until; /* client id -> ms, as a pointer: see serve.h */
+
+	/* Counted from any thread; nothing is decided by them. */
+	_Atomic uint64_t n_refused, bytes_read, bytes_written, ops_read, ops_write;
+};
+
+struct serve_conn {
+	struct list_link at;
+	struct serve *serve;
+	pthread_t thread;
+	int fd; /* closed when the thread was joined */
+	bool is_unix;
+	pid_t pid; /* of a Unix socket's peer */
+	uid_t uid;
+
+	/* Guarded by the serve's lock. */
+	uint64_t client_id;         /* 0: not known yet */
+	struct lends_row *touching; /* bytes of this segment are being moved */
+};
+
+/* serve_conn_main -- the thread.  arg: struct serve_conn. */
+void *serve_conn_main(void *arg);
+
+/* serve_is_fenced -- was this WRITE token made before its client was fenced?  needs: the lock. */
+bool serve_is_fenced(struct serve *serve, const struct token *token);
+
+/*
+ * serve_map -- answer a MAP request; the token is genuine and of this connection's client.
+ *
+ * needs:   conn->touching is the segment.
+ * result:  true: go on with this connection.
+ */
+bool serve_map(struct serve_conn *conn, const struct wire_request *request);
+
+/* ---- processes that may write; all under the lock ---- */
+
+/* serve_grants_adopt -- those who are written down in a segment and still alive.  0 or -errno. */
+int serve_grants_adopt(struct serve *serve, struct lent *lent) MUST_CHECK;
+
+/* serve_grants_forget -- the segment goes (NULL: all go).  What is written down in it stays. */
+void serve_grants_forget(struct serve *serve, const struct lent *lent);
+
+/* serve_grants_fence -- is none of this client's processes alive?  Those that are: told to stop. */
+bool serve_grants_fence(struct serve *serve, uint64_t client_id);
+
+#endif

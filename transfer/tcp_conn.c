@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transfer/tcp_conn.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transfer/base/crc.h"
+#include "transfer/base/log.h"
+#include "transfer/base/num.h"
+#include "transfer/base/sock.h"
+#include "transfer/engine.h"
+
+/* Small enough that what was just summed or received is still in the cache for the next step. */
+#define SUM_PIECE_BYTES (256ull << 10)
+#define PIECE_BYTES     (1ull << 20)
+#define PIECE_SLICES    256
+
+/* Within the bytes of one op the reader waits so long for more, then looks at the time. */
+#define STEP_US 20000
+
+#define OPEN_MS_MAX 5000
+#define REST_NS_MIN (20 * NS_PER_MS)
+#define REST_NS_MAX (1 * NS_PER_S)
+#define STALE_NS    (200 * NS_PER_MS)
+
+/* ---- waiters ---- */
+
+void
+tcp_ring(struct tcp_waiter *waiter)
+{
+	if (waiter->is_rung)
+		return;
+	waiter->is_rung = true;
+	if (waiter->event_fd >= 0)
+		(void)eventfd_write(waiter->event_fd, 1);
+}
+
+void
+tcp_ring_done(struct tcp *tcp)
+{
+	assert(lock_held(&tcp->lock));
+
+	list_each(&tcp->waiters, link)
+	{
+		struct tcp_waiter *waiter = list_of(link, struct tcp_waiter, at);
+
+		if (batch_is_done(waiter->batch))
+			tcp_ring(waiter);
+	}
+}
+
+/* complete -- without the lock, for the engine is the outside. */
+static void
+complete(struct tcp *tcp, struct op *op, enum op_result result)
+{
+	assert(!list_link_is_on(&op->at));
+
+	lock_drop(&tcp->lock);
+	engine_complete(tcp->base.engine, op, result);
+	lock_take(&tcp->lock);
+	tcp_ring_done(tcp);
+}
+
+static uint64_t
+now_of(const struct tcp *tcp)
+{
+	return clock_ns(engine_clock(tcp->base.engine));
+}
+
+/* ---- ops ---- */
+
+void
+tcp_conn_init(struct tcp_conn *conn, struct tcp_peer *peer)
+{
+	*conn = (struct tcp_conn){.peer = peer, .state = TCP_DOWN, .fd = -1};
+	list_init(&conn->to_send);
+	list_init(&conn->sent);
+}
+
+void
+tcp_conn_put(struct tcp *tcp, struct tcp_conn *conn, struct op *op)
+{
+	op->id = ++tcp->last_id;
+	list_push_back(&conn->to_send, &op->at);
+	conn->queued_bytes += op->len_bytes;
+}
+
+static void
+take_off(struct tcp_conn *conn, struct op *op)
+{
+	list_remove(&op->at);
+	conn->queued_bytes -= op->len_bytes;
+}
+
+static bool
+holds(const struct list *list, const struct batch *batch)
+{
+	list_each(list, link)
+	{
+		if (list_of(link, struct op, at)->batch == batch)
+			return true;
+	}
+	return false;
+}
+
+bool
+tcp_conn_carries(const struct tcp_conn *conn, const struct batch *batch)
+{
+	return holds(&conn->sent, batch) || holds(&conn->to_send, batch);
+}
+
+/* lose_all -- complete every op that is on the connection now. */
+static void
+lose_all(struct tcp *tcp, struct tcp_conn *conn)
+{
+	uint64_t now_ns = now_of(tcp);
+	struct list lost;
+
+	list_init(&lost);
+	for (struct list_link *link; (link = list_first(&conn->sent)) != NULL ||
+				     (link = list_first(&conn->to_send)) != NULL;) {
+		take_off(conn, list_of(link, struct op, at));
+		list_push_back(&lost, link);
+	}
+
+	lock_drop(&tcp->lock);
+	for (struct list_link *link; (link = list_first(&lost)) != NULL;) {
+		struct op *op = list_of(link, struct op, at);
+
+		list_remove(link);
+		engine_complete(tcp->base.engine, op,
+				op->deadline_ns <= now_ns ? OP_E_TIMEOUT : OP_E_LOST);
+	}
+	lock_take(&tcp->lock);
+	tcp_ring_done(tcp);
+}
+
+/* ---- breaking ---- */
+
+/* bury -- nobody is inside any more. */
+static void
+bury(struct tcp *tcp, struct tcp_conn *conn)
+{
+	assert(conn->state == TCP_BREAKING && conn->n_inside == 0 && !conn->is_sending);
+
+	fd_close_at(&conn->fd);
+	conn->state = TCP_DOWN;
+	conn->out.op = NULL;
+	conn->in.op = NULL;
+	conn->in.n_head = 0;
+	lose_all(tcp, conn);
+}
+
+void
+tcp_conn_enter(struct tcp_conn *conn)
+{
+	conn->n_inside++;
+}
+
+void
+tcp_conn_leave(struct tcp *tcp, struct tcp_conn *conn)
+{
+	assert(lock_held(&tcp->lock) && conn->n_inside > 0);
+
+	conn->n_inside--;
+	if (conn->n_inside == 0 && conn->state == TCP_BREAKING)
+		bury(tcp, conn);
+}
+
+void
+tcp_conn_break(struct tcp *tcp, struct tcp_conn *conn)
+{
+	assert(lock_held(&tcp->lock));
+
+	if (conn->state != TCP_UP)
+		return;
+	conn->state = TCP_BREAKING;
+	shutdown(conn->fd, SHUT_RDWR); /* who is inside comes out now */
+	if (conn->n_inside == 0)
+		bury(tcp, conn);
+}
+
+bool
+tcp_conn_is_stale(struct tcp *tcp, struct tcp_conn *conn)
+{
+	char byte;
+
+	if (conn->state != TCP_UP || conn->n_inside > 0 || !list_is_empty(&conn->sent) ||
+	    now_of(tcp) - conn->used_ns < STALE_NS)
+		return false;
+	/* Nothing is owed to us: anything but "nothing there" means the end. */
+	return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+	       (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+void
+tcp_conn_expire(struct tcp *tcp, struct tcp_conn *conn, const struct batch *batch, uint64_t now_ns)
+{
+	list_each(&conn->sent, link)
+	{
+		struct op *op = list_of(link, struct op, at);
+
+		if (op->batch == batch && op->deadline_ns <= now_ns) {
+			tcp_conn_break(tcp, conn);
+			return;
+		}
+	}
+	for (;;) {
+		struct op *late = NULL;
+
+		list_each(&conn->to_send, link)
+		{
+			struct op *op = list_of(link, struct op, at);
+
+			if (op->batch == batch && op->deadline_ns <= now_ns)
+				late = op;
+		}
+		if (late == NULL)
+			return;
+		take_off(conn, late); /* nobody has begun with it */
+		complete(tcp, late, OP_E_TIMEOUT);
+	}
+}
+
+/* ---- opening ---- */
+
+static int
+try_open(const struct tcp_peer *peer, uint64_t wait_ms, int *ret_fd)
+{
+	struct target target = {.is_same_host = peer->is_same_host};
+	struct timeval step = {.tv_usec = STEP_US};
+	char text[SOCK_ADDR_TEXT_MAX];
+
+	memcpy(target.desc.endpoint, peer->endpoint, sizeof(peer->endpoint));
+	for (size_t i = 0; target_address(&target.desc, i, text, sizeof(text)); i++) {
+		struct sock_addr addr;
+
+		if (!target_can_use(&target, text) || sock_addr_parse(text, &addr) != 0)
+			continue;
+		if (sock_connect(&addr, wait_ms, ret_fd) != 0)
+			continue;
+		(void)setsockopt(*ret_fd, SOL_SOCKET, SO_RCVTIMEO, &step, sizeof(step));
+		return 0;
+	}
+	return SOCK_E_LOST;
+}
+
+void
+tcp_conn_open(struct tcp *tcp, struct tcp_conn *conn, uint64_t until_ns)
+{
+	struct tcp_peer *peer = conn->peer;
+	uint64_t now_ns = now_of(tcp);
+	uint64_t wait_ms = until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS + 1 : 1;
+	int fd = -1;
+	int r;
+
+	assert(conn->state == TCP_DOWN);
+
+	conn->state = TCP_OPENING;
+	lock_drop(&tcp->lock);
+	r = try_open(peer, num_min(wait_ms, (uint64_t)OPEN_MS_MAX), &fd);
+	lock_take(&tcp->lock);
+
+	list_each(&tcp->waiters, link) tcp_ring(list_of(link, struct tcp_waiter, at));
+	if (r == 0) {
+		conn->state = TCP_UP;
+		conn->fd = fd;
+		conn->used_ns = now_of(tcp);
+		peer->rest_ns = 0;
+		return;
+	}
+	conn->state = TCP_DOWN;
+	peer->rest_ns = num_min(num_max(2 * peer->rest_ns, REST_NS_MIN), REST_NS_MAX);
+	peer->rest_until_ns = num_add_sat(now_of(tcp), peer->rest_ns);
+	lose_all(tcp, conn);
+}
+
+/* ---- sending ---- */
+
+/* begin_out -- the next request; false: there is none. */
+static bool
+begin_out(struct tcp_conn *conn)
+{
+	struct list_link *link = list_first(&conn->to_send);
+	struct tcp_out *out = &conn->out;
+	struct wire_request request;
+	struct op *op;
+
+	if (link == NULL)
+		return false;
+	op = list_of(link, struct op, at);
+	list_remove(link);
+	list_push_back(&conn->sent, link);
+
+	request = (struct wire_request){
+		.kind = op->kind == OP_READ ? WIRE_READ : WIRE_WRITE,
+		.id = op->id,
+		.segment_id = op->target->desc.segment_id,
+		.segment_epoch = op->target->desc.segment_epoch,
+		.offset_bytes = op->offset_bytes,
+		.len_bytes = op->len_bytes,
+		.token = *op->token,
+	};
+	wire_request_encode(&request, out->head);
+	out->op = op;
+	out->sent_bytes = 0;
+	out->all_bytes = sizeof(out->head) + (op->kind == OP_WRITE ? op->len_bytes : 0);
+	out->summed_bytes = 0;
+	op_cursor_init(&out->cursor, op, 0);
+	out->sum_cursor = out->cursor;
+	return true;
+}
+
+/* sum_ahead -- the sum of what is sent next, while it comes into the cache. */
+static void
+sum_ahead(struct tcp_out *out, uint64_t until_bytes)
+{
+	while (out->summed_bytes < until_bytes) {
+		struct iovec slice;
+		uint64_t len;
+
+		op_cursor_look(&out->sum_cursor, until_bytes - out->summed_bytes, &slice, 1, &len);
+		out->op->crc = crc_of(out->op->crc, slice.iov_base, slice.iov_len);
+		op_cursor_move(&out->sum_cursor, len);
+		out->summed_bytes += len;
+	}
+}
+
+/* send_piece -- one call; n bytes have gone, or -1 with errno.  No lock held. */
+static ssize_t
+send_piece(struct tcp_conn *conn)
+{
+	struct tcp_out *out = &conn->out;
+	struct iovec iov[PIECE_SLICES + 1];
+	struct msghdr msg = {.msg_iov = iov};
+	uint64_t of_bytes = num_max(out->sent_bytes, sizeof(out->head)) - sizeof(out->head);
+	uint64_t left = out->all_bytes - sizeof(out->head) - of_bytes, len;
+	ssize_t n;
+
+	if (out->sent_bytes < sizeof(out->head))
+		iov[msg.msg_iovlen++] = (struct iovec){out->head + out->sent_bytes,
+						       sizeof(out->head) - out->sent_bytes};
+	if (left > 0) {
+		left = num_min(left, out->op->want_crc ? SUM_PIECE_BYTES : PIECE_BYTES);
+		msg.msg_iovlen += op_cursor_look(&out->cursor, left, iov + msg.msg_iovlen,
+						 PIECE_SLICES, &len);
+		if (out->op->want_crc)
+			sum_ahead(out, of_bytes + len);
+	}
+	n = sendmsg(conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n <= 0)
+		return n;
+
+	len = num_max(out->sent_bytes + (uint64_t)n, sizeof(out->head)) - sizeof(out->head);
+	op_cursor_move(&out->cursor, len - of_bytes);
+	return n;
+}
+
+bool
+tcp_conn_send(struct tcp *tcp, struct tcp_conn *conn)
+{
+	struct tcp_out *out = &conn->out;
+	bool has_moved = false;
+
+	assert(lock_held(&tcp->lock));
+
+	while (conn->state == TCP_UP && !conn->is_sending && (out->op != NULL || begin_out(conn))) {
+		ssize_t n;
+		int e;
+
+		conn->is_sending = true;
+		tcp_conn_enter(conn);
+		lock_drop(&tcp->lock);
+		n = send_piece(conn);
+		e = errno;
+		lock_take(&tcp->lock);
+		conn->is_sending = false;
+		if (n > 0) {
+			has_moved = true;
+			out->sent_bytes += (uint64_t)n;
+			if (out->sent_bytes == out->all_bytes)
+				out->op = NULL; /* may be answered, and gone, any time now */
+		}
+		pthread_cond_broadcast(&tcp->left);
+		if (n < 0 && e != EAGAIN && e != EWOULDBLOCK && e != EINTR)
+			tcp_conn_break(tcp, conn);
+		tcp_conn_leave(tcp, conn);
+		if (n < 0)
+			break;
+	}
+	return has_moved;
+}
+
+/* ---- receiving ---- */
+
+static enum op_result
+result_of(enum wire_status status)
+{
+	switch (status) {
+	case WIRE_DONE:
+		return OP_DONE;
+	case WIRE_REFUSED:
+		return OP_E_REFUSED;
+	case WIRE_OUTSIDE:
+		return OP_E_INVALID;
+	case WIRE_IO:
+		return OP_E_IO;
+	case WIRE_BUSY:
+	case WIRE_CANT:
+	case WIRE_N_STATUS:
+		break;
+	}
+	return OP_E_LOST;
+}
+
+/* recv_head -- 1: all there; 0: not yet; -1: the end.  No lock held. */
+static int
+recv_head(struct tcp_conn *conn, bool *ret_has_moved)
+{
+	struct tcp_in *in = &conn->in;
+
+	while (in->n_head < sizeof(in->head)) {
+		ssize_t n = recv(conn->fd, in->head + in->n_head, sizeof(in->head) - in->n_head,
+				 MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return 0;
+		if (n <= 0)
+			return -1;
+		in->n_head += (size_t)n;
+		*ret_has_moved = true;
+	}
+	return 1;
+}
+
+/* recv_bytes -- of the op `in`; result as above.  No lock held. */
+static int
+recv_bytes(struct tcp_conn *conn, bool may_wait, bool *ret_has_moved)
+{
+	struct tcp_in *in = &conn->in;
+	struct op *op = in->op;
+
+	while (op->done_bytes < op->len_bytes) {
+		struct iovec iov[PIECE_SLICES];
+		struct msghdr msg = {.msg_iov = iov};
+		uint64_t piece = op->want_crc ? SUM_PIECE_BYTES : PIECE_BYTES;
+		uint64_t len;
+		ssize_t n;
+
+		msg.msg_iovlen =
+			op_cursor_look(&in->cursor, num_min(op->len_bytes - op->done_bytes, piece),
+				       iov, PIECE_SLICES, &len);
+		n = recvmsg(conn->fd, &msg, may_wait ? MSG_WAITALL : MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return 0;
+		if (n <= 0)
+			return -1;
+		*ret_has_moved = true;
+		op->done_bytes += (uint64_t)n;
+		op_cursor_move(&in->cursor, (uint64_t)n);
+		for (size_t i = 0, left = (size_t)n; op->want_crc && left > 0; i++) {
+			size_t len_i = num_min(iov[i].iov_len, left);
+
+			op->crc = crc_of(op->crc, iov[i].iov_base, len_i);
+			left -= len_i;
+		}
+	}
+	return 1;
+}
+
+/*
+ * take_reply -- a whole head is there: whose is it?
+ *
+ * gives:   *ret_op, off the list, with its result: completed by this head alone.
+ * result:  false: the peer does not keep to the protocol.
+ */
+static bool
+take_reply(struct tcp *tcp, struct tcp_conn *conn, struct op **ret_op, enum op_result *ret_result)
+{
+	struct list_link *link = list_first(&conn->sent);
+	struct op *op = link == NULL ? NULL : list_of(link, struct op, at);
+	struct wire_reply reply;
+
+	conn->in.n_head = 0;
+	*ret_op = NULL;
+	if (wire_reply_decode(conn->in.head, &reply) != 0)
+		return false;
+	if (reply.status == WIRE_BUSY)
+		conn->peer->is_crowded = true;
+	if (op == NULL || reply.id != op->id ||
+	    reply.kind != (op->kind == OP_READ ? WIRE_READ : WIRE_WRITE))
+		return false;
+
+	/* The sender may have sent the last byte, and not yet said so. */
+	while (conn->is_sending && conn->out.op == op)
+		lock_wait(&tcp->lock, &tcp->left);
+	if (conn->state != TCP_UP || conn->out.op == op)
+		return false; /* answered before it was asked */
+
+	if (reply.kind == WIRE_READ && reply.status == WIRE_DONE) {
+		if (reply.len_bytes != op->len_bytes)
+			return false;
+		conn->in.op = op;
+		op_cursor_init(&conn->in.cursor, op, 0);
+		return true;
+	}
+	take_off(conn, op);
+	*ret_op = op;
+	*ret_result = result_of(reply.status);
+	return true;
+}
+
+/* recv_step -- one head, or bytes of one op, without the lock; then what it means. */
+static int
+recv_step(struct tcp *tcp, struct tcp_conn *conn, bool may_wait, bool *ret_has_moved)
+{
+	struct op *op = conn->in.op;
+	enum op_result result = OP_DONE;
+	int r;
+
+	lock_drop(&tcp->lock);
+	r = op == NULL ? recv_head(conn, ret_has_moved) : recv_bytes(conn, may_wait, ret_has_moved);
+	lock_take(&tcp->lock);
+	if (r <= 0)
+		return r;
+
+	if (op == NULL) {
+		if (!take_reply(tcp, conn, &op, &result))
+			return -1;
+	} else {
+		take_off(conn, op);
+		conn->in.op = NULL;
+	}
+	if (op == NULL)
+		return 1;
+	conn->used_ns = now_of(tcp);
+	complete(tcp, op, result);
+	return 2;
+}
+
+bool
+tcp_conn_recv(struct tcp *tcp, struct tcp_conn *conn, bool may_wait)
+{
+	bool has_moved = false;
+	int r = 1;
+
+	assert(lock_held(&tcp->lock) && conn->reader != NULL);
+
+	if (conn->state != TCP_UP)
+		return false;
+	tcp_conn_enter(conn);
+	while (r == 1 && conn->state == TCP_UP)
+		r = recv_step(tcp, conn, may_wait, &has_moved);
+	if (r < 0) {
+		log_event(LOG_DEBUG, "tcp_broken", "endpoint=\"%s\"", conn->peer->endpoint);
+		tcp_conn_break(tcp, conn);
+	}
+	tcp_conn_leave(tcp, conn);
+	return has_moved || r < 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * transport.h -- one way to move bytes.  One backend per file; behaviours are stacked in front.
+ *
+ *      engine --> [fault] --> [delay] --> tcp          (a decorator has the same shape and an
+ * inner)
+ *             --> shm
+ *             --> local
+ *
+ * The engine asks the transports in their order of preference; the first that
+ * can reach the target takes the op.  A transport that answers TRANSPORT_E_CANT
+ * was not tried in vain: the next one is asked.
+ */
+#ifndef TRANSFER_TRANSPORT_H
+#define TRANSFER_TRANSPORT_H
+
+#include "transfer/base/base.h"
+#include "transfer/op.h"
+#include "transfer/target.h"
+
+struct transport;
+
+enum transport_outcome {
+	TRANSPORT_E_CANT = 1, /* this target, or this kind of op on it, is not for this transport */
+};
+
+struct transport_ops {
+	const char *name; /* "tcp", also the word in configuration and counters */
+
+	/*
+	 * submit -- start one move.
+	 *
+	 * needs:   *op stays valid until engine_complete() was called for it.
+	 * result:  0: taken; it will be completed once, perhaps already was.
+	 *          TRANSPORT_E_CANT: not touched.
+	 * thread:  any; the transport does its own locking.
+	 */
+	int (*submit)(struct transport *t, struct op *op) MUST_CHECK;
+
+	/*
+	 * progress -- move what can be moved, complete what is done or overdue; wait at most until
+	 * until_ns for something to happen to `batch`.
+	 *
+	 * The calling thread does the work itself where it can (no hand-over to another thread:
+	 * a wake-up across processors costs 30 to 100 us).  NULL where submit() completes at once.
+	 * thread:  any, several at once.
+	 */
+	void (*progress)(struct transport *t, struct batch *batch, uint64_t until_ns);
+
+	/*
+	 * map -- the bytes themselves, read-only, for as long as the target lives.
+	 *
+	 * result:  0 and *ret_bytes (the whole segment from offset 0), or TRANSPORT_E_CANT.  May be
+	 * NULL.
+	 */
+	int (*map)(struct transport *t, struct target *target, const struct token *token,
+		   const void **ret_bytes) MUST_CHECK;
+
+	/* drop -- the last reference to target goes away: give back what is kept in its slot.  May
+	 * be NULL. */
+	void (*drop)(struct transport *t, struct target *target);
+
+	/*
+	 * judge -- a decorator sees each completion of what stands behind it, and may change it.
+	 * May be NULL.  thread: any.
+	 */
+	enum op_result (*judge)(struct transport *t, struct op *op, enum op_result result);
+
+	/* free -- complete everything (OP_E_CANCELLED), close, give back, `inner` included. */
+	void (*free)(struct transport *t);
+};
+
+struct transport {
+	const struct transport_ops *ops;
+	struct engine *engine;   /* set by engine_add() */
+	unsigned index;          /* slot in struct target, bit in op->tried */
+	struct transport *inner; /* owned; NULL for the last one in the chain */
+};
+
+/* engine_complete -- called by transports: this op is over.  Any thread, no transport lock held. */
+void engine_complete(struct engine *engine, struct op *op, enum op_result result);
+
+/* engine_pass -- called by transports: an op taken before can't be moved here after all, the next
+ * one is asked. */
+void engine_pass(struct engine *engine, struct op *op);
+
+/* engine_lends -- the segments of this process (transfer/lends.h). */
+struct lends *engine_lends(struct engine *engine);
+
+/* The transports.  Each constructor: 0 or -errno. */
+int transport_local_new(struct transport **ret_t) MUST_CHECK;
+int transport_shm_new(struct transport **ret_t) MUST_CHECK;
+int transport_tcp_new(struct transport **ret_t) MUST_CHECK;
+
+#endif

@@ -45,14 +45,20 @@ why_link(const struct ask *ask, int outcome)
 	case LINK_E_TIMEOUT:
 		return why_set(code, "the master at %s did not answer in time", master);
 	case LINK_E_LOST:
-		return why_set(code, "the master at %s can't be reached; is it running? "
-				     "(tiffin status, tiffin up)", master);
+		return why_set(code,
+			       "the master at %s can't be reached; is it running? "
+			       "(tiffin status, tiffin up)",
+			       master);
 	case LINK_E_DENIED:
-		return why_set(code, "the master at %s does not accept us, or could not prove "
-				     "itself: check the cluster key file and the tenant", master);
+		return why_set(code,
+			       "the master at %s does not accept us, or could not prove "
+			       "itself: check the cluster key file and the tenant",
+			       master);
 	case LINK_E_VERSION:
-		return why_set(code, "the master at %s speaks another version of the protocol; "
-				     "ours is %d", master, PROTO_VERSION);
+		return why_set(code,
+			       "the master at %s speaks another version of the protocol; "
+			       "ours is %d",
+			       master, PROTO_VERSION);
 	default:
 		return why_set(code, "the client is being closed");
 	}

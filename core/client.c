@@ -13,11 +13,12 @@
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
-#define TIMEOUT_MS      30000
-#define TRANSFER_MS     10000
-#define SLOWEST_BYTES_MS (16u << 10) /* calls that move much get 1 ms more for each so many bytes */
-#define SETTLE_MS       5000
-#define PAUSE_MS        20
+#define TIMEOUT_MS       30000
+#define TRANSFER_MS      10000
+#define SLOWEST_BYTES_MS (16u << 10) /* calls that move much get 1 ms more for each so many bytes  \
+				      */
+#define SETTLE_MS 5000
+#define PAUSE_MS  20
 
 /* Counts the forks that led to this process; a client of another count is not ours to touch. */
 static unsigned fork_generation;
@@ -49,7 +50,25 @@ take_world(struct tiffin_client *client, const struct client_world *world)
 	client->name = strdup(world->name);
 	client->master = strdup(world->master);
 	rand_init(&client->rand, world->seed);
-	return client->name != NULL && client->master != NULL ? 0 : err_new(-ENOMEM);
+	if (client->name == NULL || client->master == NULL)
+		return err_new(-ENOMEM);
+	if (world->door == NULL)
+		return 0;
+	client->door = *world->door;
+	client->door.name = strdup(world->door->name);
+	client->door.tenant = strdup(world->door->tenant);
+	return client->door.name != NULL && client->door.tenant != NULL ? 0 : err_new(-ENOMEM);
+}
+
+static void
+forget_world(struct tiffin_client *client)
+{
+	free(client->name);
+	free(client->master);
+	if (client->door.name != NULL) {
+		free((char *)client->door.name);
+		free((char *)client->door.tenant);
+	}
 }
 
 int
@@ -61,8 +80,7 @@ client_new(const struct client_world *world, struct tiffin_client **ret_client)
 	if (client == NULL)
 		return err_new(-ENOMEM);
 	if (take_world(client, world) < 0) {
-		free(client->name);
-		free(client->master);
+		forget_world(client);
 		free(client);
 		return err_new(-ENOMEM);
 	}
@@ -102,8 +120,7 @@ client_free(struct tiffin_client *client)
 	vec_fini(&client->fenced);
 	pthread_cond_destroy(&client->put_idle);
 	lock_fini(&client->lock);
-	free(client->name);
-	free(client->master);
+	forget_world(client);
 	client->magic = 0;
 	free(client);
 }

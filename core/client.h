@@ -17,6 +17,7 @@
 
 #include <stdatomic.h>
 
+#include "core/greet.h"
 #include "core/lease_keeper.h"
 #include "core/link.h"
 #include "core/tiffin.h"
@@ -37,9 +38,11 @@ struct client_world {
 	struct link **link_taken;
 	struct engine **engine_taken;
 	const char *name;
-	const char *master; /* for sentences */
+	const char *master;               /* for sentences */
 	uint32_t timeout_ms, transfer_ms; /* 0: the default */
 	bool no_verify, has_key;
+	const struct greet_config
+		*door; /* for further connections (watches); NULL: there are none */
 };
 
 struct tiffin_client {
@@ -52,7 +55,8 @@ struct tiffin_client {
 	bool no_verify, has_key;
 	struct link *link;
 	struct engine *engine;
-	struct beat *beat; /* NULL: somebody else calls client_tick() */
+	struct greet_config door; /* its name is NULL when there is none; strings are ours */
+	struct beat *beat;        /* NULL: somebody else calls client_tick() */
 
 	struct where where;               /* has its own lock */
 	struct lease_keeper lease_keeper; /* has its own lock */
@@ -67,12 +71,12 @@ struct tiffin_client {
 	struct list mounts;  /* struct mount */
 	struct list regions; /* struct region */
 	pthread_cond_t put_idle;
-	struct list writings; /* struct writing_span: writes under way */
+	struct list writings;           /* struct writing_span: writes under way */
 	VEC(struct rec_fence) to_fence; /* ordered by the master, not carried out yet */
-	VEC(uint64_t) fenced;   /* ids of fences carried out, not told yet */
-	uint64_t quiet_epoch;   /* as told in the last ping; older grants may not be used any more */
-	uint64_t master_epoch;  /* as last seen */
-	uint32_t n_joins;       /* as last seen */
+	VEC(uint64_t) fenced;           /* ids of fences carried out, not told yet */
+	uint64_t quiet_epoch;  /* as told in the last ping; older grants may not be used any more */
+	uint64_t master_epoch; /* as last seen */
+	uint32_t n_joins;      /* as last seen */
 	uint64_t rejoined_at_ns;
 };
 
@@ -100,7 +104,8 @@ int client_enter(struct tiffin_client *client);
 /* client_leave -- gives r, or TIFFIN_E_CLOSED when the client was closed meanwhile. */
 int client_leave(struct tiffin_client *client, int r);
 
-/* client_until -- the deadline of a call that moves len_bytes: timeout_ms, and 1 s for each 16 MiB. */
+/* client_until -- the deadline of a call that moves len_bytes: timeout_ms, and 1 s for each 16 MiB.
+ */
 uint64_t client_until(const struct tiffin_client *client, uint64_t len_bytes);
 
 /*

@@ -20,8 +20,8 @@ struct each {
 /*
  * each_run -- ask for n_keys keys, BATCH_MAX at a time.
  *
- * gives:   ret_results[i]: 0 or TIFFIN_E_*; a key that breaks the rules is INVALID and not asked for.
- * result:  0, or TIFFIN_E_* when the master could not be asked at all.
+ * gives:   ret_results[i]: 0 or TIFFIN_E_*; a key that breaks the rules is INVALID and not asked
+ * for. result:  0, or TIFFIN_E_* when the master could not be asked at all.
  */
 int each_run(struct tiffin_client *client, const struct each *each, const char *const *keys,
 	     size_t n_keys, int *ret_results);

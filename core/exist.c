@@ -11,11 +11,11 @@ encode(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys, uint32_
 }
 
 int
-tiffin_exist(struct tiffin_client *client, const char *const *keys, size_t n_keys,
-	     int *ret_results)
+tiffin_exist(struct tiffin_client *client, const char *const *keys, size_t n_keys, int *ret_results)
 {
 	const struct each each = {.type = MSG_exist, .encode = encode};
 	int r = client_enter(client);
 
-	return r != 0 ? r : client_leave(client, each_run(client, &each, keys, n_keys, ret_results));
+	return r != 0 ? r
+		      : client_leave(client, each_run(client, &each, keys, n_keys, ret_results));
 }

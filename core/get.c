@@ -246,7 +246,8 @@ get_move(struct tiffin_client *client, struct fetch *fetch, uint64_t until_ns)
 	for (size_t i = 0; i < n; i++) {
 		fetch->at_replica = order_of[i];
 		r = try_one(client, fetch, &moves, until_ns);
-		if (r == TIFFIN_E_DENIED) /* the token may have grown old: once more with a new one */
+		if (r ==
+		    TIFFIN_E_DENIED) /* the token may have grown old: once more with a new one */
 			r = try_one(client, fetch, &moves, until_ns);
 		if (is_final(client, r, until_ns))
 			break;
@@ -275,8 +276,8 @@ look(struct ask *ask, struct fetch *fetches, size_t n, uint64_t until_ns)
 	for (size_t i = 0; i < n; i++)
 		keys[i].key = span_of(fetches[i].key, strlen(fetches[i].key));
 	msg.keys = keys;
-	r = ask_call(ask, MSG_get_replica_list,
-		     msg_get_replica_list_encode(&ask->payload, &msg), until_ns);
+	r = ask_call(ask, MSG_get_replica_list, msg_get_replica_list_encode(&ask->payload, &msg),
+		     until_ns);
 	if (keys != &one)
 		free(keys);
 	if (r != 0)
@@ -317,10 +318,10 @@ judge(struct fetch *fetch)
 	if (room < place->len_bytes) {
 		char shown[128];
 
-		fetch->result = why_set(
-			TIFFIN_E_TOO_SMALL, "\"%s\": it is %lu bytes, the slices hold %lu",
-			why_key(shown, sizeof(shown), fetch->key, strlen(fetch->key)),
-			place->len_bytes, room);
+		fetch->result =
+			why_set(TIFFIN_E_TOO_SMALL, "\"%s\": it is %lu bytes, the slices hold %lu",
+				why_key(shown, sizeof(shown), fetch->key, strlen(fetch->key)),
+				place->len_bytes, room);
 	}
 }
 
@@ -383,8 +384,8 @@ static void
 close_lease(struct tiffin_client *client, struct fetch *fetch, struct kept *kept)
 {
 	uint64_t until = num_add_sat(fetch->asked_ns, fetch->place->lease_ms * NS_PER_MS);
-	bool holds = kept != NULL ? kept_holds(kept, client->clock)
-				  : clock_ns(client->clock) < until;
+	bool holds =
+		kept != NULL ? kept_holds(kept, client->clock) : clock_ns(client->clock) < until;
 
 	if (fetch->place->status != STATUS_OK)
 		return;
@@ -406,7 +407,8 @@ keep_all(struct tiffin_client *client, struct fetch *fetches, size_t n)
 	struct kept *kept;
 
 	for (size_t i = 0; i < n; i++)
-		len_bytes = num_add_sat(len_bytes, fetches[i].result == 0 ? fetches[i].len_bytes : 0);
+		len_bytes =
+			num_add_sat(len_bytes, fetches[i].result == 0 ? fetches[i].len_bytes : 0);
 	if (len_bytes <= KEEP_BYTES)
 		return NULL;
 	kept = calloc(n, sizeof(*kept));
@@ -491,7 +493,7 @@ get_run(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t 
 static int
 get_one(struct tiffin_client *client, struct fetch *fetch, uint64_t *ret_len_bytes)
 {
-	uint64_t len = get_slices_len(fetch->slices, fetch->n_slices);
+	uint64_t len;
 	int r;
 
 	r = client_enter(client);
@@ -500,6 +502,7 @@ get_one(struct tiffin_client *client, struct fetch *fetch, uint64_t *ret_len_byt
 	r = client_key_check(fetch->key);
 	if (r == 0)
 		r = get_slices_check(fetch->slices, fetch->n_slices);
+	len = r == 0 ? get_slices_len(fetch->slices, fetch->n_slices) : 0;
 	if (r == 0)
 		r = get_run(client, fetch, 1, client_until(client, len));
 	if (r == 0)

@@ -186,7 +186,8 @@ join(struct talk *talk, const struct greet_config *config, const struct rep_hell
 	int r;
 
 	if (config->key.present)
-		key_answer(&config->key, theirs->challenge.bytes, KEY_ROLE_CLIENT, msg.answer.bytes);
+		key_answer(&config->key, theirs->challenge.bytes, KEY_ROLE_CLIENT,
+			   msg.answer.bytes);
 	buf_clear(&talk->payload);
 	if (msg_join_encode(&talk->payload, &msg) != 0)
 		return err_new(-ENOMEM);

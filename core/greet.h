@@ -48,7 +48,7 @@ int greet_exchange(int fd, const struct buf *frame, uint64_t until_ns, struct bu
 int greet_read(int fd, uint64_t until_ns, struct buf *in, struct frame *ret_frame) MUST_CHECK;
 
 /* greet_frame -- a whole request frame around an encoded payload, behind what is in `to`. */
-int greet_frame(struct buf *to, uint16_t type, uint64_t request_id, const struct buf *payload)
-	MUST_CHECK;
+int greet_frame(struct buf *to, uint16_t type, uint64_t request_id,
+		const struct buf *payload) MUST_CHECK;
 
 #endif

@@ -241,8 +241,8 @@ look_again(struct tiffin_client *client, const struct due *due, uint64_t until_n
 	const struct rec_object_place *place;
 
 	ask_init(&ask, client);
-	if (ask_call(&ask, MSG_get_replica_list,
-		     msg_get_replica_list_encode(&ask.payload, &msg), until_ns) != 0)
+	if (ask_call(&ask, MSG_get_replica_list, msg_get_replica_list_encode(&ask.payload, &msg),
+		     until_ns) != 0)
 		return; /* still due: the next tick tries again */
 	if (rep_get_replica_list_decode(ask.reply.payload, ask.reply.arena, &rep) != 0 ||
 	    rep.n_objects != 1)
@@ -273,8 +273,8 @@ renew_some(struct tiffin_client *client, const struct due *due, size_t n, uint64
 	for (size_t i = 0; i < n; i++)
 		leases[i] = (struct rec_lease){due[i].object_id, due[i].lease_id};
 	ask_init(&ask, client);
-	if (ask_call(&ask, MSG_renew_lease, msg_renew_lease_encode(&ask.payload, &msg),
-		     until_ns) != 0)
+	if (ask_call(&ask, MSG_renew_lease, msg_renew_lease_encode(&ask.payload, &msg), until_ns) !=
+	    0)
 		return false;
 	if (rep_renew_lease_decode(ask.reply.payload, ask.reply.arena, &rep) != 0 ||
 	    rep.n_fates != n)

@@ -20,9 +20,9 @@ struct link;
 
 enum link_outcome {
 	LINK_E_TIMEOUT = 1,
-	LINK_E_LOST,    /* the master can't be reached */
-	LINK_E_CLOSED,  /* link_close() was called */
-	LINK_E_DENIED,  /* key, tenant */
+	LINK_E_LOST,   /* the master can't be reached */
+	LINK_E_CLOSED, /* link_close() was called */
+	LINK_E_DENIED, /* key, tenant */
 	LINK_E_VERSION,
 };
 
@@ -30,8 +30,9 @@ enum link_outcome {
 struct link_session {
 	uint64_t master_epoch;
 	uint32_t lease_ms, write_lease_ms, ping_ms, client_ttl_ms;
-	uint32_t n_joins; /* grows with each join: > 1 means mounts and watches must be said again */
-	bool was_known;   /* at the last join the master still had what is ours */
+	uint32_t
+		n_joins; /* grows with each join: > 1 means mounts and watches must be said again */
+	bool was_known;  /* at the last join the master still had what is ours */
 };
 
 /* One answer; the payload lives in `reply` until link_reply_fini(). */
@@ -54,7 +55,8 @@ struct link_ops {
 	int (*call)(struct link *link, uint16_t type, const struct buf *payload, uint64_t until_ns,
 		    struct link_reply *ret_reply) MUST_CHECK;
 
-	/* post -- send one request whose answer nobody waits for (release_lease).  May be dropped. */
+	/* post -- send one request whose answer nobody waits for (release_lease).  May be dropped.
+	 */
 	void (*post)(struct link *link, uint16_t type, const struct buf *payload);
 
 	/* session -- as promised at the last join. */

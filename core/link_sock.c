@@ -26,13 +26,13 @@
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
 
-#define MAGIC           0x6c6e6b73u
-#define READ_SLICE_MS   100 /* a blocked reader looks at its deadline so often */
-#define READ_BYTES      (16u << 10)
-#define CONNECT_MS      1000
-#define BACKOFF_MIN_MS  10
-#define BACKOFF_MAX_MS  500
-#define OUT_BYTES_MAX   (1u << 20) /* posts are dropped when so much waits */
+#define MAGIC          0x6c6e6b73u
+#define READ_SLICE_MS  100 /* a blocked reader looks at its deadline so often */
+#define READ_BYTES     (16u << 10)
+#define CONNECT_MS     1000
+#define BACKOFF_MIN_MS 10
+#define BACKOFF_MAX_MS 500
+#define OUT_BYTES_MAX  (1u << 20) /* posts are dropped when so much waits */
 
 struct sock_call {
 	struct list_link at;
@@ -85,8 +85,7 @@ wake(struct sock_call *call)
 static void
 wake_all(struct link_sock *ls)
 {
-	list_each(&ls->calls, at)
-		wake(list_of(at, struct sock_call, at));
+	list_each(&ls->calls, at) wake(list_of(at, struct sock_call, at));
 }
 
 /* wait_for -- sleep until woken, at most until at_ns. */
@@ -118,8 +117,7 @@ break_up(struct link_sock *ls, const char *why)
 	ls->is_up = false;
 	shutdown(ls->fd, SHUT_RDWR);
 	buf_clear(&ls->out);
-	list_each(&ls->calls, at)
-		list_of(at, struct sock_call, at)->is_sent = false;
+	list_each(&ls->calls, at) list_of(at, struct sock_call, at)->is_sent = false;
 	wake_all(ls);
 }
 

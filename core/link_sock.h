@@ -22,7 +22,7 @@
  * needs:   address is well-formed (sock.h); strings of config are copied.
  * result:  0 or -errno.
  */
-int link_sock_new(const char *address, const struct greet_config *config, struct link **ret_link)
-	MUST_CHECK;
+int link_sock_new(const char *address, const struct greet_config *config,
+		  struct link **ret_link) MUST_CHECK;
 
 #endif

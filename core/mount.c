@@ -95,8 +95,8 @@ mount_is_ours(struct tiffin_client *client, uint64_t segment_id)
 	bool is_ours = false;
 
 	lock_take(&client->lock);
-	list_each(&client->mounts, at)
-		is_ours |= list_of(at, struct mount, at)->lent->segment_id == segment_id;
+	list_each(&client->mounts, at) is_ours |=
+		list_of(at, struct mount, at)->lent->segment_id == segment_id;
 	lock_drop(&client->lock);
 	return is_ours;
 }
@@ -179,11 +179,12 @@ say(struct tiffin_client *client, const struct mount *mount, bool is_again, uint
 	};
 	struct msg_mount_segment msg = {.n_segments = 1, .segments = &rec};
 	cleanup_with(ask_fini) struct ask ask;
-	int r;
+	int r = 0;
 
 	ask_init(&ask, client);
 	rec.writers = writers;
-	r = is_again ? break_with_past(mount, writers, &rec.n_writers) : 0;
+	if (is_again || lent->was_adopted)
+		r = break_with_past(mount, writers, &rec.n_writers);
 	if (r != 0)
 		return r;
 	memcpy(rec.secret.bytes, lent->secret, sizeof(rec.secret.bytes));
@@ -328,8 +329,7 @@ enlist(struct tiffin_client *client, struct mount *mount)
 	size_t n = 0;
 
 	lock_take(&client->lock);
-	list_each(&client->mounts, at)
-		n += at != NULL;
+	list_each(&client->mounts, at) n += at != NULL;
 	if (n < SEGMENTS_MAX)
 		list_push_back(&client->mounts, &mount->at);
 	lock_drop(&client->lock);
@@ -386,14 +386,16 @@ why_lent(const struct tiffin_mount_options *options, int r)
 	if (r == LENT_E_IN_USE)
 		return why_set(TIFFIN_E_BUSY, "%s: another process lends this memory", path);
 	if (r == LENT_E_DAMAGED)
-		return why_set(TIFFIN_E_INVALID, "%s: is no segment of %lu bytes; give its size, "
-				"or wipe it (its contents are lost then)", path,
-				options->size_bytes);
+		return why_set(TIFFIN_E_INVALID,
+			       "%s: is no segment of %lu bytes; give its size, "
+			       "or wipe it (its contents are lost then)",
+			       path, options->size_bytes);
 	return why_set(TIFFIN_E_NO_SPACE, "%s: there is no room for %lu bytes", path,
 		       options->size_bytes);
 }
 
-/* listen_default -- "unix:DIR/NAME.sock" beside the master's socket, or in our own run directory. */
+/* listen_default -- "unix:DIR/NAME.sock" beside the master's socket, or in our own run directory.
+ */
 static int
 listen_default(const struct tiffin_client *client, const char *name, char *ret, size_t cap)
 {
@@ -427,14 +429,17 @@ listen_check(const struct tiffin_client *client, const char *listen, bool is_ins
 	if (strlen(listen) >= sizeof(copy))
 		return why_set(TIFFIN_E_INVALID, "the addresses to listen at are too long");
 	strcpy(copy, listen);
-	for (char *one = strtok_r(copy, " ", &rest); one != NULL; one = strtok_r(NULL, " ", &rest)) {
+	for (char *one = strtok_r(copy, " ", &rest); one != NULL;
+	     one = strtok_r(NULL, " ", &rest)) {
 		struct sock_addr addr;
 
 		if (sock_addr_parse(one, &addr) != 0)
 			return why_set(TIFFIN_E_INVALID, "\"%s\" is not an address", one);
 		if (!sock_addr_is_local(&addr) && !client->has_key && !is_insecure)
-			return why_set(TIFFIN_E_DENIED, "%s can be reached from other machines: "
-					"a cluster key is needed", one);
+			return why_set(TIFFIN_E_DENIED,
+				       "%s can be reached from other machines: "
+				       "a cluster key is needed",
+				       one);
 	}
 	return 0;
 }
@@ -442,12 +447,16 @@ listen_check(const struct tiffin_client *client, const char *listen, bool is_ins
 static int
 serve_open(struct tiffin_client *client, const char *listen, struct serve **ret_serve)
 {
-	const struct serve_config config = {.clock = client->clock,
-					    .listen = listen,
-					    .idle_ms = SERVE_IDLE_MS,
-					    .connections_max = SERVE_CONNECTIONS_MAX};
-	int r = serve_new(&config, ret_serve);
+	struct serve_config config = {.clock = client->clock,
+				      .listen = listen,
+				      .idle_ms = SERVE_IDLE_MS,
+				      .connections_max = SERVE_CONNECTIONS_MAX};
+	struct link_session session;
+	int r;
 
+	client->link->ops->session(client->link, &session);
+	config.write_token_ms = session.write_lease_ms;
+	r = serve_new(&config, ret_serve);
 	if (r == SERVE_E_IN_USE)
 		return why_set(TIFFIN_E_EXISTS, "somebody listens at %s already", listen);
 	if (r == SERVE_E_BAD_ADDRESS)
@@ -492,12 +501,16 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 	if (options->name != NULL)
 		snprintf(name, sizeof(name), "%s", options->name);
 	if (!name_is_good(name))
-		return why_set(TIFFIN_E_INVALID, "a segment's name is 1 to %d printable "
-				"characters without a blank", NAME_MAX_BYTES);
+		return why_set(TIFFIN_E_INVALID,
+			       "a segment's name is 1 to %d printable "
+			       "characters without a blank",
+			       NAME_MAX_BYTES);
 	if (options->size_bytes < LENT_SIZE_MIN || options->size_bytes > LENT_SIZE_MAX ||
 	    options->size_bytes % 4096 != 0)
-		return why_set(TIFFIN_E_INVALID, "a segment is 1 MiB to 16 TiB, in whole pages of "
-				"4 KiB; not %lu bytes", options->size_bytes);
+		return why_set(TIFFIN_E_INVALID,
+			       "a segment is 1 MiB to 16 TiB, in whole pages of "
+			       "4 KiB; not %lu bytes",
+			       options->size_bytes);
 
 	if (options->listen != NULL)
 		snprintf(listen, sizeof(listen), "%s", options->listen);
@@ -568,7 +581,6 @@ tiffin_unmount(struct tiffin_client *client, uint64_t segment_id)
 	if (mount == NULL)
 		r = why_set(TIFFIN_E_NOT_FOUND, "this client lends no segment %lu", segment_id);
 	else
-		r = close_one(client, mount,
-			      clock_ns(client->clock) + UNMOUNT_MS * NS_PER_MS);
+		r = close_one(client, mount, clock_ns(client->clock) + UNMOUNT_MS * NS_PER_MS);
 	return client_leave(client, r);
 }

@@ -52,7 +52,8 @@ void mount_say_all(struct tiffin_client *client);
 /* mount_fence -- say what is to be said, carry out fences, and report them at once. */
 void mount_fence(struct tiffin_client *client);
 
-/* mount_close_all -- unmount every one as gracefully as can be before until_ns, then give them back. */
+/* mount_close_all -- unmount every one as gracefully as can be before until_ns, then give them
+ * back. */
 void mount_close_all(struct tiffin_client *client, uint64_t until_ns);
 
 #endif

@@ -104,7 +104,8 @@ open_one(struct tiffin_client *client, struct parcel *parcel, const struct rec_p
 	parcel->is_started = true;
 	parcel->result = writing_init(&parcel->writing, client, granted, until_ns);
 	if (parcel->result == 0 && parcel->writing.room_bytes < parcel->len_bytes)
-		parcel->result = why_set(TIFFIN_E_VERSION, "the master granted less than was asked");
+		parcel->result =
+			why_set(TIFFIN_E_VERSION, "the master granted less than was asked");
 	parcel->may_retry = parcel->result == TIFFIN_E_UNREACHABLE;
 }
 
@@ -268,7 +269,7 @@ judge_end(struct parcel *parcel, uint32_t status)
 	if (status == STATUS_NOT_FOUND || status == STATUS_NOT_YOURS) {
 		fail(parcel,
 		     why_set(TIFFIN_E_LEASE, "the put was given up by the master: its write lease "
-				     "ran out, or the master was restarted"),
+					     "ran out, or the master was restarted"),
 		     true);
 		return;
 	}
@@ -346,7 +347,8 @@ put_some(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	return 0;
 }
 
-/* put_again -- one that failed for a reason that may have gone; longer while providers come back. */
+/* put_again -- one that failed for a reason that may have gone; longer while providers come back.
+ */
 static void
 put_again(struct tiffin_client *client, struct parcel *parcel,
 	  const struct tiffin_put_options *options, uint64_t until_ns)
@@ -356,8 +358,7 @@ put_again(struct tiffin_client *client, struct parcel *parcel,
 
 	do {
 		was_away = parcel->result == TIFFIN_E_NO_SPACE;
-		if (was_away &&
-		    (!client_settling(client, true) || !client_pause(client, until_ns)))
+		if (was_away && (!client_settling(client, true) || !client_pause(client, until_ns)))
 			return;
 		r = put_some(client, parcel, 1, options, until_ns);
 		if (r != 0) {

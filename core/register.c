@@ -49,8 +49,7 @@ announce(struct tiffin_client *client, void *at, size_t len_bytes)
 	struct region *region;
 	uintptr_t to;
 
-	if (at == NULL || len_bytes == 0 ||
-	    __builtin_add_overflow((uintptr_t)at, len_bytes, &to))
+	if (at == NULL || len_bytes == 0 || __builtin_add_overflow((uintptr_t)at, len_bytes, &to))
 		return why_set(TIFFIN_E_INVALID, "%zu bytes at %p are no memory", len_bytes, at);
 
 	region = calloc(1, sizeof(*region));

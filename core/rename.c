@@ -28,8 +28,8 @@ judge(const char *const *from, const char *const *to, struct msg_rename *msg, ui
 		if (r == 0)
 			r = client_key_check(to[i]);
 		if (r == 0)
-			msg->pairs[i] = (struct rec_rename_pair){
-				span_of(from[i], strlen(from[i])), span_of(to[i], strlen(to[i]))};
+			msg->pairs[i] = (struct rec_rename_pair){span_of(from[i], strlen(from[i])),
+								 span_of(to[i], strlen(to[i]))};
 	}
 	msg->flags = (flags & TIFFIN_NOREPLACE) != 0 ? RENAME_NOREPLACE_FLAG : 0;
 	return r;
@@ -46,9 +46,9 @@ tiffin_rename_batch(struct tiffin_client *client, const char *const *from, const
 	if (r != 0)
 		return r;
 	if (n_pairs > BATCH_MAX || (n_pairs > 0 && (from == NULL || to == NULL)))
-		return client_leave(client, why_set(TIFFIN_E_INVALID,
-						    "rename takes 1 to %d pairs of keys",
-						    BATCH_MAX));
+		return client_leave(
+			client,
+			why_set(TIFFIN_E_INVALID, "rename takes 1 to %d pairs of keys", BATCH_MAX));
 	if (n_pairs == 0)
 		return client_leave(client, 0);
 

@@ -39,7 +39,8 @@ int stage_put(struct stage *stage, uint64_t offset_bytes, const struct iovec *sl
 /* stage_cut -- forget what lies at and beyond that offset. */
 void stage_cut(struct stage *stage, uint64_t len_bytes);
 
-/* stage_fill -- zeros behind what is there, up to that offset.  0, STAGE_E_ELSEWHERE: too far, -ENOMEM. */
+/* stage_fill -- zeros behind what is there, up to that offset.  0, STAGE_E_ELSEWHERE: too far,
+ * -ENOMEM. */
 int stage_fill(struct stage *stage, uint64_t to_bytes) MUST_CHECK;
 
 #endif

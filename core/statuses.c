@@ -45,7 +45,8 @@ static const int of_op[] = {
 int
 statuses_code(uint32_t status)
 {
-	/* A status that this version does not know is a refusal of some kind: the master is newer. */
+	/* A status that this version does not know is a refusal of some kind: the master is newer.
+	 */
 	return status < array_len(of_status) ? of_status[status] : TIFFIN_E_VERSION;
 }
 

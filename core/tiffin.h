@@ -43,21 +43,23 @@ struct tiffin_watch;
 /* ---- errors ------------------------------------------------------------------ */
 
 enum {
-	TIFFIN_E_NOT_FOUND = -1,    /* no such object */
-	TIFFIN_E_EXISTS = -2,       /* an object of that key is there, or is being put */
-	TIFFIN_E_NO_SPACE = -3,     /* no room, even after evicting; also: nobody lends memory */
-	TIFFIN_E_TOO_SMALL = -4,    /* the object is longer than the slices */
-	TIFFIN_E_UNREACHABLE = -5,  /* master, or every copy, can't be reached; trying again later is sensible */
-	TIFFIN_E_INVALID = -6,      /* an argument breaks the contract of the call */
-	TIFFIN_E_SYSTEM = -7,       /* out of memory or descriptors and the like; see tiffin_why() */
-	TIFFIN_E_TIMEOUT = -8,      /* not done within the time given */
-	TIFFIN_E_LEASE = -9,        /* remove: somebody reads it.  get, put: the promise ran out on the way */
-	TIFFIN_E_CHECKSUM = -10,    /* every copy's bytes differ from what was put */
-	TIFFIN_E_DENIED = -11,      /* the cluster key, the tenant or the token is not accepted */
-	TIFFIN_E_BUSY = -12,        /* the master can't write its books just now, or a limit is reached */
-	TIFFIN_E_FORKED = -13,      /* this client was opened in another process */
-	TIFFIN_E_CLOSED = -14,      /* the client, put or view is closed */
-	TIFFIN_E_VERSION = -15,     /* library and master speak different versions */
+	TIFFIN_E_NOT_FOUND = -1, /* no such object */
+	TIFFIN_E_EXISTS = -2,    /* an object of that key is there, or is being put */
+	TIFFIN_E_NO_SPACE = -3,  /* no room, even after evicting; also: nobody lends memory */
+	TIFFIN_E_TOO_SMALL = -4, /* the object is longer than the slices */
+	TIFFIN_E_UNREACHABLE =
+		-5, /* master, or every copy, can't be reached; trying again later is sensible */
+	TIFFIN_E_INVALID = -6, /* an argument breaks the contract of the call */
+	TIFFIN_E_SYSTEM = -7,  /* out of memory or descriptors and the like; see tiffin_why() */
+	TIFFIN_E_TIMEOUT = -8, /* not done within the time given */
+	TIFFIN_E_LEASE =
+		-9, /* remove: somebody reads it.  get, put: the promise ran out on the way */
+	TIFFIN_E_CHECKSUM = -10, /* every copy's bytes differ from what was put */
+	TIFFIN_E_DENIED = -11,   /* the cluster key, the tenant or the token is not accepted */
+	TIFFIN_E_BUSY = -12, /* the master can't write its books just now, or a limit is reached */
+	TIFFIN_E_FORKED = -13,  /* this client was opened in another process */
+	TIFFIN_E_CLOSED = -14,  /* the client, put or view is closed */
+	TIFFIN_E_VERSION = -15, /* library and master speak different versions */
 };
 
 /* tiffin_strerror -- a code in words.  Never NULL. */
@@ -74,15 +76,16 @@ TIFFIN_API const char *tiffin_why(void);
 /* Zero or NULL means the default.  Set struct_bytes to sizeof(struct tiffin_options). */
 struct tiffin_options {
 	size_t struct_bytes;
-	const char *master;     /* "unix:/run/tiffin/master.sock", "host:7400"; default: $TIFFIN_MASTER is not
-				   read here; see tiffin_master_default() */
-	const char *name;       /* for people; default "program-pid" */
-	const char *tenant;     /* default "default" */
-	const char *key_file;   /* cluster key; needed for masters beyond this machine */
-	uint32_t open_ms;       /* wait for the master so long at open; default 5000 */
-	uint32_t timeout_ms;    /* of every call that says nothing else; default 30000 */
-	uint32_t transfer_ms;   /* no byte of a replica may take longer to begin or go on; default 10000 */
-	bool no_verify;         /* get: don't check sums of whole objects */
+	const char *master; /* "unix:/run/tiffin/master.sock", "host:7400"; default: $TIFFIN_MASTER
+			       is not read here; see tiffin_master_default() */
+	const char *name;   /* for people; default "program-pid" */
+	const char *tenant; /* default "default" */
+	const char *key_file; /* cluster key; needed for masters beyond this machine */
+	uint32_t open_ms;     /* wait for the master so long at open; default 5000 */
+	uint32_t timeout_ms;  /* of every call that says nothing else; default 30000 */
+	uint32_t transfer_ms; /* no byte of a replica may take longer to begin or go on; default
+				 10000 */
+	bool no_verify;       /* get: don't check sums of whole objects */
 };
 
 /* tiffin_master_default -- the address of this user's master (see tiffin.conf(5)).  Never NULL. */
@@ -104,9 +107,10 @@ TIFFIN_API int tiffin_ping(struct tiffin_client *client);
 /* ---- whole objects ----------------------------------------------------------- */
 
 enum tiffin_flags {
-	TIFFIN_REPLACE = 1,   /* put: take the place of an object of that key, at the end, at once */
-	TIFFIN_STRICT = 2,    /* put: all copies or none (otherwise at least one) */
-	TIFFIN_FORCE = 4,     /* remove: also under a lease (readers keep right bytes or get an error) */
+	TIFFIN_REPLACE = 1, /* put: take the place of an object of that key, at the end, at once */
+	TIFFIN_STRICT = 2,  /* put: all copies or none (otherwise at least one) */
+	TIFFIN_FORCE =
+		4, /* remove: also under a lease (readers keep right bytes or get an error) */
 	TIFFIN_NOREPLACE = 8, /* rename: not over an existing object */
 };
 
@@ -161,8 +165,8 @@ TIFFIN_API int tiffin_get(struct tiffin_client *client, const char *key, const s
  *
  * The sum covers whole objects: a range is checked only when it is the whole.
  */
-TIFFIN_API int tiffin_get_range(struct tiffin_client *client, const char *key, uint64_t offset_bytes,
-				const struct iovec *slices, size_t n_slices,
+TIFFIN_API int tiffin_get_range(struct tiffin_client *client, const char *key,
+				uint64_t offset_bytes, const struct iovec *slices, size_t n_slices,
 				uint64_t *ret_len_bytes);
 
 /* One item of a batch.  `result` and the ret_ fields are written for every item. */
@@ -183,23 +187,26 @@ struct tiffin_item {
  * Any number of items; one that fails does not spoil the others.
  * options->attr is not used.  Returns 0 when every item has a result, else the reason why none has.
  */
-TIFFIN_API int tiffin_put_batch(struct tiffin_client *client, struct tiffin_item *items, size_t n_items,
-				const struct tiffin_put_options *options);
-TIFFIN_API int tiffin_get_batch(struct tiffin_client *client, struct tiffin_item *items, size_t n_items);
+TIFFIN_API int tiffin_put_batch(struct tiffin_client *client, struct tiffin_item *items,
+				size_t n_items, const struct tiffin_put_options *options);
+TIFFIN_API int tiffin_get_batch(struct tiffin_client *client, struct tiffin_item *items,
+				size_t n_items);
 
-/* tiffin_exist -- ret_results[i]: 0 there, TIFFIN_E_NOT_FOUND, or why it isn't known.  Takes no lease. */
+/* tiffin_exist -- ret_results[i]: 0 there, TIFFIN_E_NOT_FOUND, or why it isn't known.  Takes no
+ * lease. */
 TIFFIN_API int tiffin_exist(struct tiffin_client *client, const char *const *keys, size_t n_keys,
 			    int *ret_results);
 
 struct tiffin_stat {
 	uint64_t object_id, len_bytes;
-	uint64_t put_at_ms;  /* since 1970, UTC */
+	uint64_t put_at_ms; /* since 1970, UTC */
 	uint64_t lease_left_ms;
-	uint32_t crc;        /* CRC-32C */
+	uint32_t crc; /* CRC-32C */
 	bool has_crc;
-	bool is_prefix;      /* list: stands for all keys below.  stat: keys "key/..." exist */
+	bool is_prefix; /* list: stands for all keys below.  stat: keys "key/..." exist */
 	uint32_t n_replicas;
-	const void *attr;    /* stat: the caller's attr_buf; list: valid until the next tiffin_list_next() */
+	const void *attr; /* stat: the caller's attr_buf; list: valid until the next
+			     tiffin_list_next() */
 	size_t attr_bytes;
 };
 
@@ -210,12 +217,22 @@ struct tiffin_stat {
  *
  * With TIFFIN_E_NOT_FOUND ret_stat->is_prefix is still written: keys below may exist without it.
  */
-TIFFIN_API int tiffin_stat(struct tiffin_client *client, const char *key, struct tiffin_stat *ret_stat,
-			   void *attr_buf);
+TIFFIN_API int tiffin_stat(struct tiffin_client *client, const char *key,
+			   struct tiffin_stat *ret_stat, void *attr_buf);
 
+/*
+ * tiffin_remove -- from now on the key has no object.
+ *
+ * flags  [in]  TIFFIN_FORCE, or 0: an object that somebody reads stays.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_LEASE, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT, TIFFIN_E_BUSY,
+ *         TIFFIN_E_INVALID.
+ */
 TIFFIN_API int tiffin_remove(struct tiffin_client *client, const char *key, uint32_t flags);
-TIFFIN_API int tiffin_remove_batch(struct tiffin_client *client, const char *const *keys, size_t n_keys,
-				   uint32_t flags, int *ret_results);
+
+/* tiffin_remove_batch -- ret_results[i]: 0, or why keys[i] was not removed. */
+TIFFIN_API int tiffin_remove_batch(struct tiffin_client *client, const char *const *keys,
+				   size_t n_keys, uint32_t flags, int *ret_results);
 
 /* tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE. */
 TIFFIN_API int tiffin_rename(struct tiffin_client *client, const char *from, const char *to,
@@ -243,9 +260,12 @@ TIFFIN_API int tiffin_set_attr(struct tiffin_client *client, const char *key, ui
 TIFFIN_API int tiffin_list_open(struct tiffin_client *client, const char *prefix, char delimiter,
 				const char *after, struct tiffin_list **ret_list);
 
-/* tiffin_list_next -- 1 and the next key (valid until the next call), 0 at the end, or TIFFIN_E_*. */
+/* tiffin_list_next -- 1 and the next key (valid until the next call), 0 at the end, or TIFFIN_E_*.
+ */
 TIFFIN_API int tiffin_list_next(struct tiffin_list *list, const char **ret_key,
 				struct tiffin_stat *ret_stat);
+
+/* tiffin_list_close -- end the walk.  NULL is fine. */
 TIFFIN_API void tiffin_list_close(struct tiffin_list *list);
 
 /* ---- reading piece by piece ---------------------------------------------------- */
@@ -253,31 +273,37 @@ TIFFIN_API void tiffin_list_close(struct tiffin_list *list);
 /*
  * tiffin_view_open -- pin one version of an object and read it at leisure.
  *
- * Its lease is kept alive until tiffin_view_close().  Should it be lost all the same (the master was
- * away for too long, the last copy is gone), every later read gives TIFFIN_E_LEASE or
+ * Its lease is kept alive until tiffin_view_close().  Should it be lost all the same (the master
+ * was away for too long, the last copy is gone), every later read gives TIFFIN_E_LEASE or
  * TIFFIN_E_UNREACHABLE, never other bytes.
  */
 TIFFIN_API int tiffin_view_open(struct tiffin_client *client, const char *key,
 				struct tiffin_view **ret_view);
+
+/* tiffin_view_close -- give the lease back; what was borrowed is not to be looked at any more.  NULL is fine. */
 TIFFIN_API void tiffin_view_close(struct tiffin_view *view);
+
+/* tiffin_view_stat -- what was known of the version when the view was opened. */
 TIFFIN_API void tiffin_view_stat(const struct tiffin_view *view, struct tiffin_stat *ret_stat);
 
 /* tiffin_view_read -- like tiffin_get_range(). Any threads at once. */
 TIFFIN_API int tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes,
-				const struct iovec *slices, size_t n_slices, uint64_t *ret_len_bytes);
+				const struct iovec *slices, size_t n_slices,
+				uint64_t *ret_len_bytes);
 
 /*
  * tiffin_view_borrow -- the bytes themselves, where a copy lies on this host.  No copying at all.
  *
- * gives:  *ret_bytes and *ret_len_bytes: the longest run that begins at offset; read-only; valid until
- *         tiffin_view_close() as long as tiffin_view_check() says 0 after the last look.
+ * gives:  *ret_bytes and *ret_len_bytes: the longest run that begins at offset; read-only; valid
+ * until tiffin_view_close() as long as tiffin_view_check() says 0 after the last look.
  *
  * Errors: TIFFIN_E_NOT_FOUND: no copy on this host, use tiffin_view_read().
  */
 TIFFIN_API int tiffin_view_borrow(struct tiffin_view *view, uint64_t offset_bytes,
 				  const void **ret_bytes, uint64_t *ret_len_bytes);
 
-/* tiffin_view_check -- 0: the lease holds, what was seen was right.  TIFFIN_E_LEASE: throw it away. */
+/* tiffin_view_check -- 0: the lease holds, what was seen was right.  TIFFIN_E_LEASE: throw it away.
+ */
 TIFFIN_API int tiffin_view_check(struct tiffin_view *view);
 
 /* ---- writing piece by piece ---------------------------------------------------- */
@@ -288,18 +314,23 @@ TIFFIN_API int tiffin_view_check(struct tiffin_view *view);
  * len_bytes  [in]  room to begin with; 0 is fine.  It grows as it is written.
  */
 TIFFIN_API int tiffin_put_begin(struct tiffin_client *client, const char *key, uint64_t len_bytes,
-				const struct tiffin_put_options *options, struct tiffin_put **ret_put);
+				const struct tiffin_put_options *options,
+				struct tiffin_put **ret_put);
 
-/* tiffin_put_write -- at any offset, in any order, also again.  What is never written reads as 0. */
+/* tiffin_put_write -- at any offset, in any order, also again.  What is never written reads as 0.
+ */
 TIFFIN_API int tiffin_put_write(struct tiffin_put *put, uint64_t offset_bytes,
 				const struct iovec *slices, size_t n_slices);
 
 /* tiffin_put_read -- one's own bytes back; ret_len_bytes as in tiffin_get_range(). */
 TIFFIN_API int tiffin_put_read(struct tiffin_put *put, uint64_t offset_bytes,
-			       const struct iovec *slices, size_t n_slices, uint64_t *ret_len_bytes);
+			       const struct iovec *slices, size_t n_slices,
+			       uint64_t *ret_len_bytes);
 
 /* tiffin_put_truncate -- the length from now on: shorter, or longer by zeros. */
 TIFFIN_API int tiffin_put_truncate(struct tiffin_put *put, uint64_t len_bytes);
+
+/* tiffin_put_len -- the length that a commit would publish now. */
 TIFFIN_API uint64_t tiffin_put_len(const struct tiffin_put *put);
 
 /*
@@ -321,6 +352,8 @@ TIFFIN_API void tiffin_put_abort(struct tiffin_put *put);
  * Not needed for correctness.  Whole pages are best.  May overlap nothing registered before.
  */
 TIFFIN_API int tiffin_register(struct tiffin_client *client, void *at, size_t len_bytes);
+
+/* tiffin_unregister -- at: the beginning of what was registered; nothing that uses it is under way. */
 TIFFIN_API int tiffin_unregister(struct tiffin_client *client, void *at);
 
 /* ---- lending memory ------------------------------------------------------------ */
@@ -328,9 +361,10 @@ TIFFIN_API int tiffin_unregister(struct tiffin_client *client, void *at);
 /* Zero or NULL means the default.  Set struct_bytes. */
 struct tiffin_mount_options {
 	size_t struct_bytes;
-	const char *name;   /* for people, unique; default "client name.n" */
-	const char *path;   /* a file to keep the bytes in (in /dev/shm or on DAX); NULL: anonymous */
-	const char *listen; /* addresses, blank between; default "unix:DIR/NAME.sock" beside the master's socket */
+	const char *name; /* for people, unique; default "client name.n" */
+	const char *path; /* a file to keep the bytes in (in /dev/shm or on DAX); NULL: anonymous */
+	const char *listen; /* addresses, blank between; default "unix:DIR/NAME.sock" beside the
+			       master's socket */
 	uint64_t size_bytes;
 	bool wipe;
 	bool huge_pages;
@@ -338,9 +372,12 @@ struct tiffin_mount_options {
 	void *progress_arg;
 };
 
-/* tiffin_mount -- lend memory of this process as a segment, until tiffin_unmount() or tiffin_close(). */
-TIFFIN_API int tiffin_mount(struct tiffin_client *client, const struct tiffin_mount_options *options,
-			    uint64_t *ret_segment_id);
+/* tiffin_mount -- lend memory of this process as a segment, until tiffin_unmount() or
+ * tiffin_close(). */
+TIFFIN_API int tiffin_mount(struct tiffin_client *client,
+			    const struct tiffin_mount_options *options, uint64_t *ret_segment_id);
+
+/* tiffin_unmount -- lend it no longer; copies that lie there only are gone from the store. */
 TIFFIN_API int tiffin_unmount(struct tiffin_client *client, uint64_t segment_id);
 
 /* ---- what the master knows ------------------------------------------------------ */
@@ -349,6 +386,8 @@ struct tiffin_space {
 	uint64_t size_bytes, used_bytes, resting_bytes, n_objects;
 	uint32_t n_segments, n_clients;
 };
+
+/* tiffin_space -- how much there is, in all segments together. */
 TIFFIN_API int tiffin_space(struct tiffin_client *client, struct tiffin_space *ret_space);
 
 struct tiffin_segment {
@@ -365,13 +404,21 @@ struct tiffin_put_state {
 	const char *key;
 };
 
-/* Each calls fn for every one, by id; a result other than 0 ends the walk and is returned. */
+/*
+ * tiffin_segments, tiffin_clients, tiffin_puts -- call fn for every one, in the order of their ids.
+ *
+ * A result of fn other than 0 ends the walk and is returned.
+ */
 TIFFIN_API int tiffin_segments(struct tiffin_client *client,
-			       int (*fn)(void *arg, const struct tiffin_segment *segment), void *arg);
+			       int (*fn)(void *arg, const struct tiffin_segment *segment),
+			       void *arg);
 TIFFIN_API int tiffin_clients(struct tiffin_client *client,
-			      int (*fn)(void *arg, const struct tiffin_client_state *state), void *arg);
+			      int (*fn)(void *arg, const struct tiffin_client_state *state),
+			      void *arg);
 TIFFIN_API int tiffin_puts(struct tiffin_client *client,
 			   int (*fn)(void *arg, const struct tiffin_put_state *put), void *arg);
+
+/* tiffin_stats -- call fn for every counter of the master (tiffin-metrics(7)); otherwise like tiffin_segments(). */
 TIFFIN_API int tiffin_stats(struct tiffin_client *client,
 			    int (*fn)(void *arg, const char *name, uint64_t value), void *arg);
 
@@ -383,11 +430,15 @@ enum tiffin_change { TIFFIN_CHANGE_PUT = 1, TIFFIN_CHANGE_REMOVED = 2, TIFFIN_CH
  * tiffin_watch_open -- call fn for every change of keys that begin with prefix.
  *
  * fn runs on a thread of the library, one call at a time, and may not call back into this client.
- * key NULL: some changes were missed (overflow, or the connection was lost): look at everything anew.
+ * key NULL: some changes were missed (overflow, or the connection was lost): look at everything
+ * anew.
  */
 TIFFIN_API int tiffin_watch_open(struct tiffin_client *client, const char *prefix,
-				 void (*fn)(void *arg, int change, const char *key, uint64_t object_id),
+				 void (*fn)(void *arg, int change, const char *key,
+					    uint64_t object_id),
 				 void *arg, struct tiffin_watch **ret_watch);
+
+/* tiffin_watch_close -- no call of fn is under way when it returns, and none comes after.  NULL is fine. */
 TIFFIN_API void tiffin_watch_close(struct tiffin_watch *watch);
 
 #ifdef __cplusplus

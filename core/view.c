@@ -21,7 +21,8 @@ struct tiffin_view {
 	struct ask ask; /* place lives in its reply */
 	const struct rec_object_place *place;
 	struct kept kept;
-	struct spot *_Atomic borrowed[REPLICAS_MAX]; /* set once: mapped as long as the view is open */
+	struct spot
+		*_Atomic borrowed[REPLICAS_MAX]; /* set once: mapped as long as the view is open */
 };
 
 /* enter -- the door of every call on a view. */

@@ -106,9 +106,8 @@ spot_new(struct where *where, const struct rec_segment_state *state, uint64_t as
 	}
 	atomic_init(&spot->n_refs, 1);
 	spot->engine = where->engine;
-	spot->fresh_until_ns =
-		num_add_sat(asked_ns, num_min(state->token_ms, UINT64_MAX / NS_PER_S) *
-					      (NS_PER_MS / 4 * 3));
+	spot->fresh_until_ns = num_add_sat(
+		asked_ns, num_min(state->token_ms, UINT64_MAX / NS_PER_S) * (NS_PER_MS / 4 * 3));
 	spot->token = (struct token){.client_id = where->client_id,
 				     .segment_id = state->segment_id,
 				     .segment_epoch = state->segment_epoch,

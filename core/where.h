@@ -54,8 +54,8 @@ struct spot *where_get(struct where *where, uint64_t segment_id, uint64_t segmen
  *
  * result:  0, -errno (also for an endpoint that is too long).
  */
-int where_put(struct where *where, const struct rec_segment_state *state, uint64_t asked_ns)
-	MUST_CHECK;
+int where_put(struct where *where, const struct rec_segment_state *state,
+	      uint64_t asked_ns) MUST_CHECK;
 
 /* where_drop -- ask the master anew next time. */
 void where_drop(struct where *where, uint64_t segment_id);

@@ -53,8 +53,8 @@ replica_init(struct writing *w, const struct rec_target_replica *from, uint64_t 
 			return why_no_memory();
 	}
 	for (uint32_t i = 0; i < from->n_grants; i++) {
-		replica->grants[i] = (struct writing_grant){
-			room, token_of(w->client, from, &from->grants[i])};
+		replica->grants[i] =
+			(struct writing_grant){room, token_of(w->client, from, &from->grants[i])};
 		room = num_add_sat(room, from->grants[i].len_bytes);
 	}
 	replica->n_grants = from->n_grants;
@@ -132,8 +132,8 @@ take_grants(struct writing *w, const struct writing_granted *granted, uint64_t u
 }
 
 int
-writing_init(struct writing *w, struct tiffin_client *client,
-	     const struct writing_granted *granted, uint64_t until_ns)
+writing_init(struct writing *w, struct tiffin_client *client, const struct writing_granted *granted,
+	     uint64_t until_ns)
 {
 	*w = (struct writing){.client = client,
 			      .object_id = granted->object_id,
@@ -177,8 +177,8 @@ add_range(const struct writing_replica *replica, struct moves *moves, uint64_t a
 }
 
 void
-writing_add_ops(const struct writing *w, struct moves *moves, uint64_t at_bytes,
-		uint64_t len_bytes, const struct op *slices, size_t *ret_n_crc)
+writing_add_ops(const struct writing *w, struct moves *moves, uint64_t at_bytes, uint64_t len_bytes,
+		const struct op *slices, size_t *ret_n_crc)
 {
 	struct op like = *slices;
 	size_t first = moves->n;
@@ -267,7 +267,7 @@ lost_put(int r)
 	if (r != TIFFIN_E_NOT_FOUND && r != TIFFIN_E_DENIED)
 		return r;
 	return why_set(TIFFIN_E_LEASE, "the put was given up by the master: its write lease ran "
-			"out, or the master was restarted; put it again");
+				       "out, or the master was restarted; put it again");
 }
 
 int

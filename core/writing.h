@@ -21,7 +21,7 @@
 #include "core/moves.h"
 
 struct writing_grant {
-	uint64_t at_bytes; /* in the object */
+	uint64_t at_bytes;  /* in the object */
 	struct token token; /* has offset and length in the segment */
 };
 
@@ -68,7 +68,8 @@ void writing_add_ops(const struct writing *w, struct moves *moves, uint64_t at_b
 void writing_add_reads(const struct writing *w, struct moves *moves, uint64_t at_bytes,
 		       uint64_t len_bytes, const struct op *slices);
 
-/* writing_note -- look at the completed ops [from, to): OP_DONE or the worst; notes quiet no more. */
+/* writing_note -- look at the completed ops [from, to): OP_DONE or the worst; notes quiet no more.
+ */
 enum op_result writing_note(struct writing *w, const struct moves *moves, size_t from, size_t to);
 
 /* writing_is_due -- is half of the write lease over? */
@@ -101,9 +102,10 @@ struct writing_span {
 	uint64_t master_epoch;
 };
 
-/* writing_begin -- false: a ping has said meanwhile that grants of that epoch are not used any more. */
-bool writing_begin(struct tiffin_client *client, struct writing_span *span, uint64_t master_epoch)
-	MUST_CHECK;
+/* writing_begin -- false: a ping has said meanwhile that grants of that epoch are not used any
+ * more. */
+bool writing_begin(struct tiffin_client *client, struct writing_span *span,
+		   uint64_t master_epoch) MUST_CHECK;
 void writing_finish(struct tiffin_client *client, struct writing_span *span);
 
 /* writing_epoch -- of the master as it is now; to be asked before put_start goes out. */

@@ -124,10 +124,9 @@ fs_attr_show(const struct fs_attr *attr, uint64_t ino, uint64_t len_bytes, struc
 		.st_gid = attr->gid,
 		.st_size = attr->kind == FS_ATTR_DIR ? 0 : (off_t)len_bytes,
 		.st_blksize = 1 << 20,
-		.st_blocks = attr->kind == FS_ATTR_DIR
-				     ? 0
-				     : (blkcnt_t)(len_bytes / BLOCK_LEN +
-						  (len_bytes % BLOCK_LEN != 0)),
+		.st_blocks = attr->kind == FS_ATTR_DIR ? 0
+						       : (blkcnt_t)(len_bytes / BLOCK_LEN +
+								    (len_bytes % BLOCK_LEN != 0)),
 		.st_atim = attr->atime,
 		.st_mtim = attr->mtime,
 		.st_ctim = attr->mtime,

@@ -30,6 +30,7 @@ struct fs_dir {
 	struct fs_found found;
 	uint64_t cookie_before;
 	bool has_unread;
+	bool is_torn;               /* reading failed: begin again where it stood */
 	struct position *positions; /* a ring by n_before; made when first needed */
 };
 
@@ -91,6 +92,7 @@ rewind_to(struct fs_dir *dir, uint64_t cookie)
 	dir->cookie = cookie;
 	dir->n_before = cookie >> HASH_BITS;
 	dir->has_unread = false;
+	dir->is_torn = false;
 }
 
 /* walk_to -- from the start, to behind the name of the cookie, or else its number. */
@@ -124,7 +126,7 @@ fs_dir_seek(struct fs_dir *dir, uint64_t cookie)
 {
 	const struct position *position = NULL;
 
-	if (cookie == (dir->has_unread ? dir->cookie_before : dir->cookie))
+	if (!dir->is_torn && cookie == (dir->has_unread ? dir->cookie_before : dir->cookie))
 		return 0;
 	if (cookie >> HASH_BITS <= N_FIRST) {
 		rewind_to(dir, cookie & ~HASH_MASK);
@@ -154,7 +156,7 @@ first_name(struct fs_dir *dir, struct fs_found *ret_found)
 
 	*ret_found = (struct fs_found){.is_dir = true};
 	if (dir->n_before != SELF) {
-		memcpy(ret_found->name, dir->n_before == DOT ? "." : "..", 3);
+		strcpy(ret_found->name, dir->n_before == DOT ? "." : "..");
 		return 1;
 	}
 	if (strcmp(dir->key, fs->root_key) == 0 || fs_path_is_piece(dir->key))
@@ -169,7 +171,7 @@ first_name(struct fs_dir *dir, struct fs_found *ret_found)
 		return 0;
 	if (r < 0)
 		return fs_errno(r);
-	memcpy(ret_found->name, "%@", 3);
+	strcpy(ret_found->name, "%@");
 	ret_found->is_dir = false;
 	ret_found->has_version = true;
 	fs_look_version(fs, &stat, &ret_found->version);
@@ -200,12 +202,12 @@ fs_dir_next(struct fs_dir *dir, const struct fs_found **ret_found, uint64_t *ret
 	if (!dir->has_unread) {
 		dir->cookie_before = dir->cookie;
 		r = next_name(dir);
+		dir->is_torn = r < 0;
 		if (r <= 0)
 			return r;
 		dir->n_before++;
-		dir->cookie = dir->n_before <= N_FIRST
-				      ? dir->n_before << HASH_BITS
-				      : cookie_of(dir->n_before, dir->found.part);
+		dir->cookie = dir->n_before <= N_FIRST ? dir->n_before << HASH_BITS
+						       : cookie_of(dir->n_before, dir->found.part);
 		if (dir->n_before > N_FIRST)
 			remember(dir);
 	}
@@ -221,7 +223,8 @@ fs_dir_unread(struct fs_dir *dir)
 	dir->has_unread = true;
 }
 
-/* ---- to the kernel ----------------------------------------------------------------------------- */
+/* ---- to the kernel -----------------------------------------------------------------------------
+ */
 
 static struct fs_dir *
 dir_of(const struct fuse_file_info *fi)
@@ -333,7 +336,7 @@ tell_name(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_pa
 		return;
 	key_of(dir, found, key);
 	ret_entry->attr.st_ino = fs_nodes_ino(&dir->fs->nodes, found->is_dir, key);
-	ret_entry->attr.st_mode = found->is_dir		? S_IFDIR
+	ret_entry->attr.st_mode = found->is_dir         ? S_IFDIR
 				  : !found->has_version ? S_IFREG
 							: types[found->version.attr.kind];
 }

@@ -39,7 +39,8 @@ void fs_dir_close(struct fs_dir *dir);
 int fs_dir_seek(struct fs_dir *dir, uint64_t cookie) MUST_CHECK;
 
 /* fs_dir_next -- 1 and the name (kept until the next call), 0 at the end, -errno. */
-int fs_dir_next(struct fs_dir *dir, const struct fs_found **ret_found, uint64_t *ret_cookie) MUST_CHECK;
+int fs_dir_next(struct fs_dir *dir, const struct fs_found **ret_found,
+		uint64_t *ret_cookie) MUST_CHECK;
 
 /* fs_dir_unread -- the next fs_dir_next() gives the same again. */
 void fs_dir_unread(struct fs_dir *dir);

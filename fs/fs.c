@@ -74,8 +74,7 @@ fs_is_marker(const char *key, const struct tiffin_stat *stat)
 	struct fs_attr attr;
 
 	return n > 0 && key[n - 1] == '/' && stat->attr_bytes > 0 &&
-	       fs_attr_decode(stat->attr, stat->attr_bytes, &attr) == 0 &&
-	       attr.kind == FS_ATTR_DIR;
+	       fs_attr_decode(stat->attr, stat->attr_bytes, &attr) == 0 && attr.kind == FS_ATTR_DIR;
 }
 
 int

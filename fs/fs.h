@@ -3,12 +3,10 @@
 /*
  * fs.h -- one mount.
  *
- *      kernel --/dev/fuse--> ops.c --> lookup dir names rename read write    one function an operation
- *                                        |     |      |            |
- *                                        v     v      v            v
- *                                      node  path   attr       pin  work     what they know
- *                                        ^                       |    |
- *      invalidate <-- changes --- core/tiffin.h <----------------+----+
+ *      kernel --/dev/fuse--> ops.c --> lookup dir names rename read write    one function an
+ * operation |     |      |            | v     v      v            v node  path   attr       pin
+ * work     what they know ^                       |    | invalidate <-- changes --- core/tiffin.h
+ * <----------------+----+
  *
  * Functions of this folder give 0 or a negative errno, which is what the kernel
  * is told; err.h's trails are not kept, for most of them are ordinary answers.

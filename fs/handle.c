@@ -7,6 +7,7 @@
 
 #include "fs/errno.h"
 #include "fs/invalidate.h"
+#include "fs/lookup.h"
 #include "fs/pin.h"
 #include "transfer/base/log.h"
 
@@ -47,7 +48,7 @@ fs_handle_pin(struct fs *fs, struct fs_node *node, struct fs_pin **ret_pin)
 
 	fs_node_key(&fs->nodes, node, key);
 	fs_node_shown(&fs->nodes, node, &shown);
-	r = fs_pin_open(fs->client, key, fs->opts->verify != 0, /* attr_buf= */ NULL, &pin);
+	r = fs_pin_open(fs->client, key, fs->opts->verify != 0, &pin);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	if (pin->stat.object_id != shown.object_id) {
@@ -60,6 +61,26 @@ fs_handle_pin(struct fs *fs, struct fs_node *node, struct fs_pin **ret_pin)
 	return 0;
 }
 
+/* show_pinned -- nobody has the node open: from now on it stands for what was pinned. */
+static int
+show_pinned(struct fs *fs, struct fs_node *node, const char *key, const struct fs_pin *pin)
+{
+	uint8_t blob[TIFFIN_ATTR_MAX];
+	struct fs_version newest;
+	struct tiffin_stat stat;
+	int r;
+
+	r = tiffin_stat(fs->client, key, &stat, blob);
+	if (r < 0 && r != TIFFIN_E_NOT_FOUND)
+		return fs_errno(r);
+	if (r < 0 || stat.object_id != pin->stat.object_id)
+		return -ESTALE; /* changed again */
+	fs_look_version(fs, &stat, &newest);
+	fs_node_show(&fs->nodes, node, &newest);
+	fs_invalidate_attr_now(fs, node);
+	return 0;
+}
+
 /*
  * pin_newest -- what the master has now.
  *
@@ -69,8 +90,7 @@ fs_handle_pin(struct fs *fs, struct fs_node *node, struct fs_pin **ret_pin)
 static int
 pin_newest(struct fs *fs, struct fs_node *node)
 {
-	uint8_t blob[TIFFIN_ATTR_MAX];
-	struct fs_version shown, newest;
+	struct fs_version shown;
 	char key[FS_KEY_ROOM];
 	struct fs_pin *pin;
 	int r;
@@ -80,31 +100,32 @@ pin_newest(struct fs *fs, struct fs_node *node)
 
 	fs_node_key(&fs->nodes, node, key);
 	fs_node_shown(&fs->nodes, node, &shown);
-	r = fs_pin_open(fs->client, key, fs->opts->verify != 0, blob, &pin);
+	r = fs_pin_open(fs->client, key, fs->opts->verify != 0, &pin);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	if (pin->stat.object_id != shown.object_id && node->n_opens > 0) {
-		fs_pin_unref(pin);
-		fs_node_detach(&fs->nodes, node);
-		return -ESTALE;
-	}
-	if (node->pin != NULL) {
-		fs_pin_unref(pin);
-		return 0;
-	}
-
 	if (pin->stat.object_id != shown.object_id) {
-		struct tiffin_stat stat = pin->stat;
-
-		stat.attr = blob;
-		newest.object_id = stat.object_id;
-		newest.len_bytes = stat.len_bytes;
-		fs_attr_of(fs, &stat, FS_ATTR_FILE, &newest.attr);
-		fs_node_show(&fs->nodes, node, &newest);
-		fs_invalidate_attr_now(fs, node);
+		if (node->n_opens > 0)
+			fs_node_detach(&fs->nodes, node);
+		r = node->n_opens > 0 ? -ESTALE : show_pinned(fs, node, key, pin);
+	}
+	if (r < 0 || node->pin != NULL) {
+		fs_pin_unref(pin);
+		return r;
 	}
 	node->pin = pin;
 	return 0;
+}
+
+void
+fs_handle_let_go(struct fs *fs, struct fs_node *node)
+{
+	struct fs_pin *pin;
+
+	assert(lock_held(&node->lock));
+
+	if (node->n_opens > 0 && node->work.put == NULL && node->pin == NULL &&
+	    fs_handle_pin(fs, node, &pin) == 0)
+		fs_pin_unref(pin);
 }
 
 /* ---- open and create ---------------------------------------------------------------------- */
@@ -136,7 +157,8 @@ settle(struct fs *fs, struct fs_node *node)
 	assert(lock_held(&node->lock));
 
 	if (node->n_writers == 0 && fs_node_is_linked(&fs->nodes, node)) {
-		r = fs_work_commit(fs, node); /* its failure has been logged, and nobody is left to tell */
+		r = fs_work_commit(
+			fs, node); /* its failure has been logged, and nobody is left to tell */
 		if (r != 0 || node->work.put != NULL)
 			fs_work_drop(fs, node);
 	}
@@ -266,7 +288,8 @@ create(fuse_req_t req, const char *key, mode_t mode, int flags, struct fs_handle
 	if (r < 0)
 		return r;
 
-	*ret_handle = handle_new(fs, node, flags | O_RDWR); /* its close publishes, however it was opened */
+	*ret_handle = handle_new(fs, node,
+				 flags | O_RDWR); /* its close publishes, however it was opened */
 	lock_take(&node->lock);
 	r = *ret_handle == NULL ? -ENOMEM : begin_new(req, node, mode, flags);
 	if (r == 0) {
@@ -293,13 +316,14 @@ fs_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct fs *fs = fs_of(req);
 	struct fuse_entry_param entry;
 	struct fs_version version = {0};
-	struct fs_handle *handle;
+	struct fs_handle *handle = NULL;
 	struct fs_step step;
 	int r;
 
 	r = fs_step_down(fs, fs_node_of(req, parent), name, &step);
 	if (r == 0)
-		r = step.file[0] == '\0' ? -EINVAL : create(req, step.file, mode, fi->flags, &handle);
+		r = step.file[0] == '\0' ? -EINVAL
+					 : create(req, step.file, mode, fi->flags, &handle);
 	if (r < 0) {
 		fs_reply(req, r);
 		return;

@@ -49,13 +49,11 @@ static void
 on_change(void *arg, int change, const char *key, uint64_t object_id)
 {
 	struct fs_invalidate *inv = arg;
-	struct fs *fs = inv->fs;
 	struct fs_notice notice;
 
 	if (key == NULL)
 		push_all(inv);
-	else if (fs_nodes_notice(&fs->nodes, key, object_id, change != TIFFIN_CHANGE_ATTR,
-				 fs->opts->negative_timeout > 0, &notice))
+	else if (fs_nodes_notice(&inv->fs->nodes, key, object_id, change, &notice))
 		push(inv, &notice);
 }
 

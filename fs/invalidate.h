@@ -30,10 +30,12 @@ int fs_invalidate_start(struct fs_invalidate *inv) MUST_CHECK;
 void fs_invalidate_stop(struct fs_invalidate *inv);
 void fs_invalidate_free(struct fs_invalidate *inv);
 
-/* fs_invalidate_node -- forget pages, attributes and name of a node.  NULL inv is fine.  thread: any. */
+/* fs_invalidate_node -- forget pages, attributes and name of a node.  NULL inv is fine.  thread:
+ * any. */
 void fs_invalidate_node(struct fs_invalidate *inv, struct fs_node *node);
 
-/* fs_invalidate_attr_now -- forget the attributes alone; never waits, so any operation may call it. */
+/* fs_invalidate_attr_now -- forget the attributes alone; never waits, so any operation may call it.
+ */
 void fs_invalidate_attr_now(struct fs *fs, struct fs_node *node);
 
 #endif

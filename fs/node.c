@@ -20,6 +20,13 @@ hash_of(bool is_dir, const char *key)
 	return map_hash(key, strlen(key), seeds[is_dir]);
 }
 
+/* ino_of -- the same, as a number that also those can bear who take it for signed. */
+static uint64_t
+ino_of(bool is_dir, const char *key)
+{
+	return hash_of(is_dir, key) & INT64_MAX;
+}
+
 static void
 node_check(const struct fs_node *node)
 {
@@ -104,10 +111,10 @@ unlink_path(struct fs_nodes *nodes, struct fs_node *node)
 static int
 number(struct fs_nodes *nodes, struct fs_node *node)
 {
-	uint64_t ino = hash_of(node->is_dir, node->key);
+	uint64_t ino = ino_of(node->is_dir, node->key);
 
 	while (ino <= ROOT_ID || map_get(&nodes->by_ino, ino) != NULL)
-		ino = map_hash(&ino, sizeof(ino), seeds[node->is_dir]);
+		ino = map_hash(&ino, sizeof(ino), seeds[node->is_dir]) & INT64_MAX;
 	node->ino = ino;
 	return err_up(map_put(&nodes->by_ino, ino, node));
 }
@@ -122,9 +129,8 @@ fs_nodes_find_locked(const struct fs_nodes *nodes, bool is_dir, const char *key)
 	return node;
 }
 
-/* settle -- on the list of what the master does not know, or not? */
-static void
-settle(struct fs_nodes *nodes, struct fs_node *node)
+void
+fs_node_settle(struct fs_nodes *nodes, struct fs_node *node)
 {
 	bool is_local = node->is_linked && (node->is_fresh || node->is_kept);
 
@@ -142,7 +148,7 @@ detach(struct fs_nodes *nodes, struct fs_node *node)
 	if (!node->is_linked || node == nodes->root)
 		return;
 	unlink_path(nodes, node);
-	settle(nodes, node);
+	fs_node_settle(nodes, node);
 }
 
 /* free_unused -- when neither the kernel nor we hold on to it. */
@@ -418,7 +424,7 @@ fs_node_published(struct fs_nodes *nodes, struct fs_node *node, const struct fs_
 	node->cached_id = version->object_id;
 	node->has_work = false;
 	node->is_fresh = false;
-	settle(nodes, node);
+	fs_node_settle(nodes, node);
 	lock_drop(&nodes->lock);
 }
 
@@ -430,7 +436,7 @@ fs_node_work(struct fs_nodes *nodes, struct fs_node *node, bool has_work, bool i
 	lock_take(&nodes->lock);
 	node->has_work = has_work;
 	node->is_fresh = is_fresh;
-	settle(nodes, node);
+	fs_node_settle(nodes, node);
 	lock_drop(&nodes->lock);
 }
 
@@ -441,7 +447,7 @@ fs_node_keep(struct fs_nodes *nodes, struct fs_node *node, bool is_kept)
 	assert(node->is_dir);
 	lock_take(&nodes->lock);
 	node->is_kept = is_kept && node != nodes->root;
-	settle(nodes, node);
+	fs_node_settle(nodes, node);
 	lock_drop(&nodes->lock);
 }
 
@@ -465,7 +471,7 @@ fs_nodes_ino(struct fs_nodes *nodes, bool is_dir, const char *key)
 
 	lock_take(&nodes->lock);
 	node = fs_nodes_find_locked(nodes, is_dir, key);
-	ino = node != NULL ? node->ino : hash_of(is_dir, key);
+	ino = node != NULL ? node->ino : ino_of(is_dir, key);
 	lock_drop(&nodes->lock);
 	return ino;
 }
@@ -501,7 +507,8 @@ fs_nodes_each_local(struct fs_nodes *nodes, const char *prefix,
 		    void (*fn)(void *arg, struct fs_node *node), void *arg)
 {
 	lock_take(&nodes->lock);
-	list_each(&nodes->locals, link) {
+	list_each(&nodes->locals, link)
+	{
 		struct fs_node *node = list_of(link, struct fs_node, at_local);
 
 		if (begins_with(node->key, prefix))
@@ -530,7 +537,7 @@ move(struct fs_nodes *nodes, struct fs_node *node, size_t n_old, const char *new
 	free(node->key);
 	node->key = key;
 	r = link_path(nodes, node);
-	settle(nodes, node);
+	fs_node_settle(nodes, node);
 	return err_up(r);
 }
 

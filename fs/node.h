@@ -57,9 +57,9 @@ struct fs_node {
 	uint64_t n_refs;    /* ours: open handles, and calls under way */
 	bool is_linked;
 	bool is_removed; /* detached because its path was taken away through this mount */
-	bool is_kept;  /* directory: stays although its last key has gone */
-	bool has_work; /* file: work.put is there, changes come from here */
-	bool is_fresh; /* file: nothing is published under its key yet */
+	bool is_kept;    /* directory: stays although its last key has gone */
+	bool has_work;   /* file: work.put is there, changes come from here */
+	bool is_fresh;   /* file: nothing is published under its key yet */
 	struct fs_version shown;
 	uint64_t cached_id; /* the version whose pages the kernel may hold; 0: none */
 	struct fs_node *same_hash;
@@ -77,6 +77,7 @@ struct fs_nodes {
 	struct list locals; /* nodes that the master does not list: fresh files, kept directories */
 	struct fs_node *root;
 	uint64_t n;
+	bool has_negatives; /* set at start: the kernel also holds names that were not there */
 };
 
 /* fs_nodes_init -- with a root whose keys begin with root_key.  0 or -ENOMEM. */
@@ -99,7 +100,8 @@ int fs_nodes_look(struct fs_nodes *nodes, bool is_dir, const char *key,
 void fs_node_ref(struct fs_nodes *nodes, struct fs_node *node);
 void fs_node_unref(struct fs_nodes *nodes, struct fs_node *node);
 
-/* fs_node_told -- the kernel is given the node once more; fs_node_forget() takes it back n times. */
+/* fs_node_told -- the kernel is given the node once more; fs_node_forget() takes it back n times.
+ */
 void fs_node_told(struct fs_nodes *nodes, struct fs_node *node);
 void fs_node_forget(struct fs_nodes *nodes, struct fs_node *node, uint64_t n);
 
@@ -130,19 +132,23 @@ void fs_node_published(struct fs_nodes *nodes, struct fs_node *node,
 /* fs_node_work -- it has a working version now, or has none; fresh: and nothing is published. */
 void fs_node_work(struct fs_nodes *nodes, struct fs_node *node, bool has_work, bool is_fresh);
 
-/* fs_node_keep -- a directory that stays until it is removed or forgotten, whatever the master says. */
+/* fs_node_keep -- a directory that stays until it is removed or forgotten, whatever the master
+ * says. */
 void fs_node_keep(struct fs_nodes *nodes, struct fs_node *node, bool is_kept);
 bool fs_node_is_kept(struct fs_nodes *nodes, const struct fs_node *node);
 
 /*
- * fs_nodes_rename -- the node of `from` (if there is one) gets the path `to`; who had it is detached.
+ * fs_nodes_rename -- the node of `from` (if there is one) gets the path `to`; who had it is
+ * detached.
  *
  * For directories with all nodes below.
  * result:  0 or -ENOMEM; then as many nodes as could not be moved were detached.
  */
-int fs_nodes_rename(struct fs_nodes *nodes, bool is_dir, const char *from, const char *to) MUST_CHECK;
+int fs_nodes_rename(struct fs_nodes *nodes, bool is_dir, const char *from,
+		    const char *to) MUST_CHECK;
 
-/* fs_nodes_each -- fn for every linked node whose key begins so; under the lock: fn may not call back. */
+/* fs_nodes_each -- fn for every linked node whose key begins so; under the lock: fn may not call
+ * back. */
 void fs_nodes_each(struct fs_nodes *nodes, const char *prefix,
 		   void (*fn)(void *arg, struct fs_node *node), void *arg);
 
@@ -161,13 +167,12 @@ struct fs_notice {
 /*
  * fs_nodes_notice -- a key changed: what does the kernel hold that is old now?
  *
- * is_new_id   false: the version stayed, its attributes changed.
- * is_negative also names that were not there may be held.
+ * change   enum tiffin_change.
  *
  * result:  false: nothing; also when the change was made here.
  */
-bool fs_nodes_notice(struct fs_nodes *nodes, const char *key, uint64_t object_id, bool is_new_id,
-		     bool is_negative, struct fs_notice *ret_notice);
+bool fs_nodes_notice(struct fs_nodes *nodes, const char *key, uint64_t object_id, int change,
+		     struct fs_notice *ret_notice);
 
 /* fs_node_notice -- everything about one node. */
 void fs_node_notice(struct fs_nodes *nodes, struct fs_node *node, struct fs_notice *ret_notice);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/tiffin.h"
 #include "fs/node.h"
 #include "fs/node_table.h"
 #include "transfer/base/err.h"
@@ -42,34 +43,60 @@ nearest(struct fs_nodes *nodes, const char *key, struct fs_notice *notice)
 	return false;
 }
 
-bool
-fs_nodes_notice(struct fs_nodes *nodes, const char *key, uint64_t object_id, bool is_new_id,
-		bool is_negative, struct fs_notice *ret_notice)
+/* of_marker -- a directory's attributes are others now; or it has gone, and is not kept against
+ * that. */
+static bool
+of_marker(struct fs_nodes *nodes, struct fs_node *dir, int change, struct fs_notice *notice)
 {
+	notice->nodeid = fs_nodes_id(nodes, dir);
+	if (change == TIFFIN_CHANGE_REMOVED && dir != nodes->root) {
+		dir->is_kept = false;
+		fs_node_settle(nodes, dir);
+		name_of(nodes, /* is_dir= */ true, dir->key, notice);
+	}
+	return true;
+}
+
+static bool
+of_file(struct fs_nodes *nodes, struct fs_node *node, uint64_t object_id, int change,
+	struct fs_notice *notice)
+{
+	if (node->has_work)
+		return false;
+	if (change != TIFFIN_CHANGE_ATTR) {
+		if (node->shown.object_id == object_id && change == TIFFIN_CHANGE_PUT)
+			return false;
+		name_of(nodes, /* is_dir= */ false, node->key, notice);
+	}
+	notice->nodeid = fs_nodes_id(nodes, node);
+	return true;
+}
+
+bool
+fs_nodes_notice(struct fs_nodes *nodes, const char *key, uint64_t object_id, int change,
+		struct fs_notice *ret_notice)
+{
+	struct fs_notice notice = {0};
 	size_t n = strlen(key);
-	struct fs_node *node;
+	struct fs_node *node, *dir = NULL;
 	bool is_news = false;
 
-	if (n > FS_PATH_KEY_MAX || n <= strlen(nodes->root->key))
+	if (n > FS_PATH_KEY_MAX || n < strlen(nodes->root->key) || n == 0)
 		return false;
 
-	*ret_notice = (struct fs_notice){0};
 	lock_take(&nodes->lock);
 	node = fs_nodes_find_locked(nodes, /* is_dir= */ false, key);
-	if (node == NULL && key[n - 1] == '/') {
-		node = fs_nodes_find_locked(nodes, /* is_dir= */ true, key);
-		is_new_id = false; /* a marker: only the attributes of a directory */
-	}
-	if (node != NULL && !node->has_work &&
-	    (!is_new_id || node->shown.object_id != object_id)) {
-		is_news = true;
-		ret_notice->nodeid = fs_nodes_id(nodes, node);
-		if (is_new_id)
-			name_of(nodes, node->is_dir, node->key, ret_notice);
-	} else if (node == NULL && is_negative) {
-		is_news = nearest(nodes, key, ret_notice);
-	}
+	if (key[n - 1] == '/')
+		dir = fs_nodes_find_locked(nodes, /* is_dir= */ true, key);
+	if (node != NULL)
+		is_news = of_file(nodes, node, object_id, change, &notice);
+	else if (dir != NULL)
+		is_news = of_marker(nodes, dir, change, &notice);
+	else if (nodes->has_negatives)
+		is_news = nearest(nodes, key, &notice);
 	lock_drop(&nodes->lock);
+	if (is_news)
+		*ret_notice = notice;
 	return is_news;
 }
 

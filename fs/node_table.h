@@ -9,4 +9,7 @@
 /* fs_nodes_find_locked -- needs: nodes->lock.  Gives no reference. */
 struct fs_node *fs_nodes_find_locked(const struct fs_nodes *nodes, bool is_dir, const char *key);
 
+/* fs_node_settle -- on the list of what the master does not know, or not?  needs: nodes->lock. */
+void fs_node_settle(struct fs_nodes *nodes, struct fs_node *node);
+
 #endif

@@ -15,12 +15,15 @@ struct fs_options {
 #define OPTION(kind, field, unit, def, min, max, help) OPTION_FIELD_##kind(field)
 #include "fs/options.def"
 #undef OPTION
-	/* What is not in the list. */
-	char *source; /* the master's address; "" in the list of words: this user's */
+	/* What stands beside the list; texts are owned. */
+	char *source; /* the master's address; "": this user's own */
 	char *dir;
 	char *mount_words; /* for the kernel: "nosuid,nodev" */
-	bool is_foreground, is_debug, is_single, wants_help, wants_version, is_fake;
+	bool is_foreground, is_debug, is_single, is_fake;
+	bool wants_help, wants_version;
 	int ready_fd; /* -1: nobody waits */
+
+	/* Read from texts. */
 	uid_t uid_is;
 	gid_t gid_is;
 	mode_t umask_is;
@@ -32,7 +35,10 @@ int fs_options_init(struct fs_options *opts) MUST_CHECK;
 void fs_options_fini(struct fs_options *opts);
 
 /*
- * fs_options_args -- SOURCE DIR [-o a,b=c] ..., as a person, mount(8) or fstab write it.
+ * fs_options_args -- "SOURCE DIR -o a,b=c ...", as a person, mount(8) or fstab writes it.
+ *
+ * SOURCE is "unix:PATH", "HOST:PORT" or "HOST:PORT/PREFIX", or left out.  Called as mount.NAME, the
+ * flags are those that mount(8) gives to its helpers.
  *
  * result:  0; -EINVAL or -ENOMEM with one line in why that names the word.
  */

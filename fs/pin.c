@@ -9,7 +9,7 @@
 #include "transfer/base/log.h"
 
 int
-fs_pin_open(struct tiffin_client *client, const char *key, bool is_verified, void *attr_buf,
+fs_pin_open(struct tiffin_client *client, const char *key, bool is_verified,
 	    struct fs_pin **ret_pin)
 {
 	struct fs_pin *pin = calloc(1, sizeof(*pin));
@@ -24,8 +24,6 @@ fs_pin_open(struct tiffin_client *client, const char *key, bool is_verified, voi
 	}
 
 	tiffin_view_stat(pin->view, &pin->stat);
-	if (attr_buf != NULL && pin->stat.attr_bytes > 0)
-		memcpy(attr_buf, pin->stat.attr, pin->stat.attr_bytes);
 	pin->stat.attr = NULL;
 	atomic_init(&pin->n_refs, 1);
 	atomic_init(&pin->is_lost, false);

@@ -29,11 +29,11 @@ struct fs_pin_run {
 
 struct fs_pin {
 	struct tiffin_view *view;
-	struct tiffin_stat stat; /* its attr points nowhere */
+	struct tiffin_stat stat; /* id, length and sum; no attributes */
 	_Atomic uint32_t n_refs;
-	_Atomic bool is_lost; /* never becomes false again; an old value costs one more look */
+	_Atomic bool is_lost;   /* never becomes false again; an old value costs one more look */
 	_Atomic bool is_summed; /* the same: nothing left to sum */
-	struct lock lock;     /* LOCK_fs_pin: what follows */
+	struct lock lock;       /* LOCK_fs_pin: what follows */
 	size_t n_runs;
 	struct fs_pin_run runs[FS_PIN_RUNS_MAX]; /* in order, apart */
 };
@@ -41,8 +41,8 @@ struct fs_pin {
 /*
  * fs_pin_open -- the newest version of a key.
  *
- * attr_buf   [out] TIFFIN_ATTR_MAX bytes, or NULL; ret_pin->stat.attr_bytes of them are the attributes.
- * result:  0 or -errno.
+ * attr_buf   [out] TIFFIN_ATTR_MAX bytes, or NULL; ret_pin->stat.attr_bytes of them are the
+ * attributes. result:  0 or -errno.
  */
 int fs_pin_open(struct tiffin_client *client, const char *key, bool is_verified, void *attr_buf,
 		struct fs_pin **ret_pin) MUST_CHECK;

@@ -60,8 +60,8 @@ set_published(struct fs *fs, struct fs_node *node, const struct stat *stat, int 
 	if (fs_node_is_linked(&fs->nodes, node)) {
 		fs_node_key(&fs->nodes, node, key);
 		fs_attr_encode(&version.attr, blob);
-		r = fs_errno(tiffin_set_attr(fs->client, key, version.object_id, blob,
-					     sizeof(blob)));
+		r = fs_errno(
+			tiffin_set_attr(fs->client, key, version.object_id, blob, sizeof(blob)));
 	}
 	if (r == 0)
 		fs_node_show(&fs->nodes, node, &version);

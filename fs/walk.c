@@ -21,7 +21,7 @@ struct fs_walk {
 	size_t n_dir;
 	struct tiffin_list *list;
 	bool is_at_end;
-	bool has_read;        /* `read` came from the list and waits */
+	bool has_read; /* `read` came from the list and waits */
 	struct candidate read;
 	VEC(struct candidate) held;   /* files; each a prefix of the next */
 	VEC(struct candidate) locals; /* in order */
@@ -85,7 +85,8 @@ gather_locals(struct fs_walk *walk, const char *after)
 	if (walk->failed < 0)
 		return walk->failed;
 	if (walk->locals.n > 0)
-		qsort(walk->locals.at, walk->locals.n, sizeof(*walk->locals.at), compare_candidates);
+		qsort(walk->locals.at, walk->locals.n, sizeof(*walk->locals.at),
+		      compare_candidates);
 	while (after != NULL && walk->local_at < walk->locals.n &&
 	       compare(walk->locals.at[walk->local_at].part, after) <= 0)
 		walk->local_at++;

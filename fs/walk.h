@@ -25,10 +25,10 @@
 struct fs_walk;
 
 struct fs_found {
-	char part[FS_KEY_ROOM];           /* position: begin the next walk behind it */
-	char name[FS_PATH_NAME_MAX + 1];  /* as the path has it */
+	char part[FS_KEY_ROOM];          /* position: begin the next walk behind it */
+	char name[FS_PATH_NAME_MAX + 1]; /* as the path has it */
 	bool is_dir;
-	bool has_version;                 /* else only the name is known */
+	bool has_version; /* else only the name is known */
 	struct fs_version version;
 };
 

@@ -44,7 +44,8 @@ spoil(struct fs *fs, struct fs_node *node, int r)
 	bool was_fresh = node->is_fresh;
 
 	fs_node_key(&fs->nodes, node, key);
-	log_event(LOG_WARN, "fs_not_stored", "key=\"%s\" errno=%d why=\"%s\"", key, -r, tiffin_why());
+	log_event(LOG_WARN, "fs_not_stored", "key=\"%s\" errno=%d why=\"%s\"", key, -r,
+		  tiffin_why());
 	tiffin_put_abort(node->work.put);
 	stop(fs, node);
 	node->work.broken = r;
@@ -213,8 +214,8 @@ fs_work_commit(struct fs *fs, struct fs_node *node)
 
 	fs_attr_encode(&node->work.attr, blob);
 	version.len_bytes = tiffin_put_len(node->work.put);
-	r = fs_errno(tiffin_put_commit(take(&node->work.put), blob, sizeof(blob),
-				       &version.object_id));
+	r = fs_errno(
+		tiffin_put_commit(take(&node->work.put), blob, sizeof(blob), &version.object_id));
 	node->work.is_dirty = false;
 	if (r < 0)
 		return spoil(fs, node, r);

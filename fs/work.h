@@ -10,9 +10,9 @@
  *          +-----------------------------------------+<------------------------------+
  *                                                       the last writer has closed
  *
- * BEGUN:   a put of one's own; every handle of the node reads and writes it.  It starts empty, or as a
- *          copy of the bytes that the node stands for.
- * BROKEN:  nothing of it will ever be published; every write, flush and fsync says why.
+ * BEGUN:   a put of one's own; every handle of the node reads and writes it.  It starts empty, or
+ * as a copy of the bytes that the node stands for. BROKEN:  nothing of it will ever be published;
+ * every write, flush and fsync says why.
  */
 #ifndef FS_WORK_H
 #define FS_WORK_H
@@ -39,7 +39,8 @@ struct fs_work {
 int fs_work_begin_empty(struct fs *fs, struct fs_node *node, const struct fs_attr *attr,
 			uint32_t flags) MUST_CHECK;
 
-/* fs_work_begin -- unless there is one: a copy of the first keep_bytes of what the node stands for. */
+/* fs_work_begin -- unless there is one: a copy of the first keep_bytes of what the node stands for.
+ */
 int fs_work_begin(struct fs *fs, struct fs_node *node, uint64_t keep_bytes) MUST_CHECK;
 
 int fs_work_write(struct fs *fs, struct fs_node *node, uint64_t offset_bytes,

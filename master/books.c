@@ -47,6 +47,41 @@ books_find(struct master *master, struct tenant *tenant, const uint8_t *key, siz
 	return object;
 }
 
+#define FIND_AT_ONCE 64
+
+static void
+find_some(struct master *master, const struct tenant *tenant, const struct rec_key_only *keys,
+	  uint32_t n, struct object **objects)
+{
+	struct index_probe probes[FIND_AT_ONCE];
+	struct key *found[FIND_AT_ONCE];
+
+	for (uint32_t i = 0; i < n; i++)
+		probes[i] = (struct index_probe){keys[i].key.at, keys[i].key.len};
+	index_get_all(tenant->index, probes, n, found);
+	for (uint32_t i = 0; i < n; i++) {
+		objects[i] = found[i] == NULL ? NULL : container_of(found[i], struct object, key);
+		if (objects[i] == NULL)
+			continue;
+		__builtin_prefetch(objects[i], 1);
+		__builtin_prefetch(&objects[i]->first);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (objects[i] == NULL)
+			continue;
+		assert(objects[i]->magic == OBJECT_MAGIC);
+		books_hold(master, objects[i]->batch);
+	}
+}
+
+void
+books_find_all(struct master *master, const struct tenant *tenant, const struct rec_key_only *keys,
+	       uint32_t n, struct object **objects)
+{
+	for (uint32_t at = 0; at < n; at += FIND_AT_ONCE)
+		find_some(master, tenant, keys + at, num_min(n - at, FIND_AT_ONCE), objects + at);
+}
+
 /* What an object counts in the index, coming (+1) or going (-1). */
 static void
 count_object(struct master *master, const struct object *object, int sign)
@@ -104,7 +139,7 @@ static void
 drop_stored(struct master *master, struct object *object, struct replica *rep, enum replica_state to)
 {
 	struct rest_terms terms = {
-		.until_ms = object->lease_until_ms,
+		.until_ms = num_max(object->lease_until_ms, master->leases_of_before_ms),
 		.batch = master->batch,
 		.now_ms = master->now_ms,
 	};
@@ -186,7 +221,11 @@ books_ghost_drop(struct master *master, struct replica *rep)
 {
 	struct object *object = rep->object;
 	struct rest_terms terms = {
-		.batch = object->batch, .now_ms = master->now_ms, .has_claim = true};
+		.until_ms = master->leases_of_before_ms,
+		.batch = object->batch,
+		.now_ms = master->now_ms,
+		.has_claim = true,
+	};
 
 	assert(object->is_ghost);
 
@@ -292,13 +331,17 @@ with_margin(uint64_t len_ms)
 	return len_ms + len_ms / 64 + 10;
 }
 
+/* Leased again so soon, it stays where it is in the order: its neighbours' memory is left alone. */
+#define LRU_GRAIN_MS 100
+
 static void
 lease_stretch(struct master *master, struct object *object, uint64_t len_ms)
 {
 	uint64_t until_ms = num_add_sat(master->now_ms, with_margin(len_ms));
+	bool is_late = until_ms >= num_add_sat(object->lease_until_ms, LRU_GRAIN_MS);
 
 	object->lease_until_ms = num_max(object->lease_until_ms, until_ms);
-	if (list_link_is_on(&object->at_lru)) {
+	if (is_late && object->is_indexed && list_link_is_on(&object->at_lru)) { /* a ghost hangs on its own list */
 		list_remove(&object->at_lru);
 		list_push_front(&master->lru, &object->at_lru);
 	}

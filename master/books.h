@@ -37,6 +37,10 @@ void books_rewind(struct master *master, struct books_mark mark);
 struct object *books_find(struct master *master, struct tenant *tenant, const uint8_t *key,
 			  size_t key_len);
 
+/* books_find_all -- many at once, their memory on its way together.  objects[0..n): as books_find(). */
+void books_find_all(struct master *master, const struct tenant *tenant,
+		    const struct rec_key_only *keys, uint32_t n, struct object **objects);
+
 /*
  * books_enter -- the object can be found from now on.
  *
@@ -123,6 +127,9 @@ void segment_leave(struct master *master, struct segment *segment);
 /* segment_suspect -- its provider is silent (or is heard again). */
 void segment_suspect(struct master *master, struct segment *segment, bool is_suspect);
 
+/* client_heard -- it lives: the last in the order of silence, and its segments are offered again. */
+void client_heard(struct master *master, struct client *client);
+
 /* client_lost -- silent for too long, or it left: its puts fail, its segments leave, it is freed. */
 void client_lost(struct master *master, struct client *client, bool is_quiet);
 
@@ -130,6 +137,9 @@ void client_lost(struct master *master, struct client *client, bool is_quiet);
 
 /* sweep -- what time alone brings about, in bounded steps.  Gives ms until it has something to do. */
 uint64_t sweep(struct master *master);
+
+/* peer_detach -- it speaks for no client any more: nothing waits for its sake, nothing is watched. */
+void peer_detach(struct peer *peer);
 
 /* park -- try this request again when there may be room, at latest after put_wait_ms. 0 or -ENOMEM. */
 int park(struct master *master, struct peer *peer, const struct frame *frame) MUST_CHECK;

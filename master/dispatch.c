@@ -60,6 +60,13 @@ is_lasting(uint16_t type)
 	}
 }
 
+/* While the disk is full nothing new is begun; what makes rows fewer, or ends a put, goes on. */
+static bool
+makes_rows(uint16_t type)
+{
+	return type == MSG_mount_segment || type == MSG_put_start || type == MSG_set_attr;
+}
+
 /* ---- answers ---- */
 
 static void
@@ -154,7 +161,8 @@ run(struct peer *peer, const struct frame *frame)
 		peer->is_broken = true;
 		return;
 	}
-	if (lasting && master->progress.is_stalled)
+	if (lasting && (master->progress.is_stalled ||
+			(master->progress.is_full && makes_rows(frame->type))))
 		status = STATUS_UNAVAILABLE;
 	else
 		status = runs[frame->type].run(peer, frame->payload, &peer->out);
@@ -193,23 +201,6 @@ judge(const struct peer *peer, const struct frame *frame)
 }
 
 static void
-heard(struct peer *peer)
-{
-	struct master *master = peer->master;
-	struct client *client = peer->client;
-
-	client->heard_ms = master->now_ms;
-	client->stalled_ms = master->stalled_ms;
-	list_remove(&client->at_heard);
-	list_push_back(&master->heard, &client->at_heard);
-	if (client->state == CLIENT_OK)
-		return;
-	client->state = CLIENT_OK;
-	list_each(&client->segments, link)
-		segment_suspect(master, list_of(link, struct segment, at_client), false);
-}
-
-static void
 refuse(struct peer *peer, const struct frame *frame, int status)
 {
 	size_t at;
@@ -230,6 +221,7 @@ master_receive(struct peer *peer, const struct frame *frame)
 
 	if (peer->is_broken)
 		return;
+	master->now_ms = clock_ms(master->clock); /* a promise made now may not be reckoned from before */
 	counter_add(&master->counters.requests, 1);
 	if ((frame->flags & FRAME_REPLY) != 0 || frame->type >= MESSAGE_NUMBERS ||
 	    runs[frame->type].run == NULL) {
@@ -246,7 +238,7 @@ master_receive(struct peer *peer, const struct frame *frame)
 		return;
 	}
 
-	heard(peer);
+	client_heard(master, peer->client);
 	answer = is_lasting(frame->type) ? client_answer(peer->client, frame->request_id) : NULL;
 	if (answer == NULL) {
 		run(peer, frame);

@@ -5,28 +5,30 @@
 #include "master/handle.h"
 #include "transfer/base/num.h"
 
-static void
-prefetch(const struct peer *peer, const struct rec_key_only *keys, uint32_t n)
+/* The objects asked for, in the request's arena; NULL: no memory. */
+static struct object **
+find_all(const struct peer *peer, const struct rec_key_only *keys, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		index_prefetch(peer->client->tenant->index, keys[i].key.at, keys[i].key.len);
+	struct master *master = peer->master;
+	struct object **objects = arena_alloc(&master->arena, n + 1u, sizeof(struct object *));
+
+	if (objects != NULL)
+		books_find_all(master, peer->client->tenant, keys, n, objects);
+	return objects;
 }
 
 int
 handle_exist(struct peer *peer, const struct msg_exist *msg, struct buf *out)
 {
 	uint32_t *statuses = handle_statuses(peer, msg->n_keys);
+	struct object **objects = find_all(peer, msg->keys, msg->n_keys);
 
-	if (statuses == NULL)
+	if (statuses == NULL || objects == NULL)
 		return STATUS_UNAVAILABLE;
-	prefetch(peer, msg->keys, msg->n_keys);
 	for (uint32_t i = 0; i < msg->n_keys; i++) {
-		const struct object *object = books_find(peer->master, peer->client->tenant,
-							 msg->keys[i].key.at, msg->keys[i].key.len);
-
-		statuses[i] = object == NULL                 ? STATUS_NOT_FOUND
-			      : object_is_readable(object) ? STATUS_OK
-							     : STATUS_NOT_COMPLETE;
+		statuses[i] = STATUS_NOT_FOUND;
+		if (objects[i] != NULL)
+			statuses[i] = object_is_readable(objects[i]) ? STATUS_OK : STATUS_NOT_COMPLETE;
 	}
 	return handle_fates(out, statuses, msg->n_keys);
 }
@@ -114,19 +116,16 @@ handle_get_replica_list(struct peer *peer, const struct msg_get_replica_list *ms
 {
 	struct master *master = peer->master;
 	uint32_t lease_ms = lease_len(master, msg->lease_ms);
-	int r = codec_put_u32(out, msg->n_keys);
+	struct object **objects = find_all(peer, msg->keys, msg->n_keys);
+	int r = objects == NULL ? CODEC_E_NO_MEMORY : codec_put_u32(out, msg->n_keys);
 
-	prefetch(peer, msg->keys, msg->n_keys);
 	for (uint32_t i = 0; i < msg->n_keys && r == 0; i++) {
-		struct object *object = books_find(master, peer->client->tenant,
-						   msg->keys[i].key.at, msg->keys[i].key.len);
-
-		if (object == NULL)
+		if (objects[i] == NULL)
 			r = tell_none(master, out, STATUS_NOT_FOUND);
-		else if (!object_is_readable(object))
+		else if (!object_is_readable(objects[i]))
 			r = tell_none(master, out, STATUS_NOT_COMPLETE);
 		else
-			r = tell_object(master, out, object, lease_ms);
+			r = tell_object(master, out, objects[i], lease_ms);
 	}
 	counter_add(&master->counters.gets, msg->n_keys);
 	return handle_encoded(r);

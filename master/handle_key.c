@@ -232,8 +232,8 @@ tell_listed(struct master *master, struct buf *out, struct key *key, uint32_t n_
 	const struct object *object = object_of(key);
 	struct rec_listed rec = {.key = span_of(key->bytes, n_prefix), .is_prefix = 1};
 
+	books_hold(master, object->batch);
 	if (n_prefix == 0) {
-		books_hold(master, object->batch);
 		rec = (struct rec_listed){
 			.key = span_of(key->bytes, key->len_bytes),
 			.object_id = object->id,

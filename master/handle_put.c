@@ -278,6 +278,7 @@ handle_put_revoke(struct peer *peer, const struct msg_put_revoke *msg, struct bu
 		if (put == NULL)
 			continue;
 		put_fail(peer->master, put, msg->is_quiet != 0);
+		peer->master->has_new_room |= msg->is_quiet != 0;
 		counter_add(&peer->master->counters.puts_revoked, 1);
 	}
 	return handle_fates(out, statuses, msg->n_puts);

@@ -55,7 +55,6 @@ handle_mount_segment(struct peer *peer, const struct msg_mount_segment *msg, str
 
 		statuses[i] = r < 0 ? STATUS_UNAVAILABLE : (uint32_t)r;
 	}
-	unpark(peer->master, /* has_room= */ false);
 	return handle_fates(out, statuses, msg->n_segments);
 }
 

@@ -58,8 +58,8 @@ static void
 attach(struct peer *peer, struct client *client)
 {
 	if (client->peer != NULL && client->peer != peer) {
-		client->peer->client = NULL;
 		client->peer->is_broken = true;
+		peer_detach(client->peer);
 	}
 	client->peer = peer;
 	peer->client = client;
@@ -112,8 +112,7 @@ handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 			client_lost(master, client, /* is_quiet= */ true);
 		return err_up(r);
 	}
-	client->heard_ms = master->now_ms;
-	client->stalled_ms = master->stalled_ms;
+	client_heard(master, client);
 	client->clock_there_ms = msg->now_ms;
 	client->clock_here_ms = master->now_ms;
 	attach(peer, client);
@@ -217,6 +216,6 @@ handle_leave(struct peer *peer, const struct msg_leave *msg, struct buf *out)
 	(void)msg;
 	(void)out;
 	/* It says goodbye of its own will, but a write may still be on its way: that is for the fence. */
-	client_lost(peer->master, peer->client, /* is_quiet= */ false);
+	client_lost(peer->master, peer->client, /* is_quiet= */ peer->client->n_puts == 0);
 	return STATUS_OK;
 }

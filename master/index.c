@@ -20,6 +20,7 @@
  */
 #include "master/index.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -115,14 +116,6 @@ index_get(const struct index *index, const uint8_t *bytes, size_t len_bytes)
 	return key_is(key, bytes, len_bytes) ? key : NULL;
 }
 
-void
-index_prefetch(const struct index *index, const uint8_t *bytes, size_t len_bytes)
-{
-	const struct index_probe probe = {bytes, len_bytes};
-
-	index_prefetch_all(index, &probe, 1);
-}
-
 /* fetch -- the first lines of what hangs there; most forks and keys have no more. */
 static void
 fetch(index_child child)
@@ -137,38 +130,67 @@ fetch(index_child child)
  * descend_together -- up to N_TOGETHER descents, a fork of each in turn.
  *
  * What a descent needs next comes from memory while the others take their steps.
+ * gives:   ends[]: the one key that each can be, or 0.
  */
 static void
-descend_together(const struct index *index, const struct index_probe *probes, size_t n)
+descend_together(const struct index *index, const struct index_probe *probes, size_t n,
+		 index_child *ends)
 {
-	index_child children[N_TOGETHER];
-	size_t n_under_way = n;
+	uint8_t under_way[N_TOGETHER];
+	size_t n_under_way = 0;
 
-	for (size_t i = 0; i < n; i++)
-		children[i] = index->root;
+	for (size_t i = 0; i < n; i++) {
+		ends[i] = index->root;
+		under_way[i] = (uint8_t)i;
+	}
+	if (index->root != 0 && !index_child_is_key(index->root))
+		n_under_way = n;
 	while (n_under_way > 0) {
-		n_under_way = 0;
-		for (size_t i = 0; i < n; i++) {
-			const struct index_node *node;
-			const index_child *at;
+		size_t n_left = 0;
 
-			if (children[i] == 0 || index_child_is_key(children[i]))
-				continue;
-			node = index_child_node(children[i]);
-			at = index_node_find(node, index_byte_at(probes[i].bytes,
-								 probes[i].len_bytes, node->depth));
-			children[i] = at != NULL ? *at : 0;
-			fetch(children[i]);
-			n_under_way++;
+		for (size_t i = 0; i < n_under_way; i++) {
+			const struct index_probe *probe = &probes[under_way[i]];
+			index_child *end = &ends[under_way[i]];
+			const struct index_node *node = index_child_node(*end);
+			const index_child *at = index_node_find(
+				node, index_byte_at(probe->bytes, probe->len_bytes, node->depth));
+
+			*end = at != NULL ? *at : 0;
+			fetch(*end);
+			under_way[n_left] = under_way[i];
+			n_left += *end != 0 && !index_child_is_key(*end);
+		}
+		n_under_way = n_left;
+	}
+}
+
+void
+index_get_all(const struct index *index, const struct index_probe *probes, size_t n,
+	      struct key **ret_keys)
+{
+	for (size_t i = 0; i < n; i += N_TOGETHER) {
+		size_t n_now = num_min(n - i, (size_t)N_TOGETHER);
+		index_child ends[N_TOGETHER];
+
+		descend_together(index, &probes[i], n_now, ends);
+		for (size_t j = 0; j < n_now; j++) {
+			const struct index_probe *probe = &probes[i + j];
+			struct key *key = ends[j] != 0 ? index_child_key(ends[j]) : NULL;
+
+			ret_keys[i + j] = key != NULL && key_is(key, probe->bytes, probe->len_bytes)
+						  ? key
+						  : NULL;
 		}
 	}
 }
 
 void
-index_prefetch_all(const struct index *index, const struct index_probe *probes, size_t n)
+index_prefetch(const struct index *index, const uint8_t *bytes, size_t len_bytes)
 {
-	for (size_t i = 0; i < n; i += N_TOGETHER)
-		descend_together(index, &probes[i], num_min(n - i, (size_t)N_TOGETHER));
+	const struct index_probe probe = {bytes, len_bytes};
+	index_child end;
+
+	descend_together(index, &probe, 1, &end);
 }
 
 size_t

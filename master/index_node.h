@@ -16,7 +16,9 @@
 #ifndef MASTER_INDEX_NODE_H
 #define MASTER_INDEX_NODE_H
 
-#include <endian.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include <string.h>
 
 #include "master/key.h"
@@ -30,7 +32,7 @@ struct index_node {
 	uint8_t bytes[]; /* of the children, ascending */
 };
 
-#define INDEX_BYTES_IN_WORD 8
+#define INDEX_BYTES_AT_ONCE 16
 
 static inline bool
 index_child_is_key(index_child child)
@@ -72,29 +74,46 @@ index_node_children(const struct index_node *node)
 	return (index_child *)(void *)((char *)(uintptr_t)node + head_bytes);
 }
 
+/* index_node_match -- a bit for each of INDEX_BYTES_AT_ONCE that is this byte. */
+#ifdef __SSE2__
+static inline unsigned
+index_node_match(const uint8_t *bytes, uint8_t byte)
+{
+	__m128i all = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+
+	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8((char)byte)));
+}
+#else
+static inline unsigned
+index_node_match(const uint8_t *bytes, uint8_t byte)
+{
+	unsigned match = 0;
+
+	for (unsigned i = 0; i < INDEX_BYTES_AT_ONCE; i++)
+		match |= (unsigned)(bytes[i] == byte) << i;
+	return match;
+}
+#endif
+
 /*
  * index_node_find -- where the child of byte hangs, or NULL.
  *
- * Eight bytes are compared at once: a byte of `differ` is 0 where they are the same, and the
- * lowest flag stands at the first such byte.  What lies behind the last child may be anything.
+ * What lies behind the last byte may be anything: even the smallest node is long enough to be
+ * looked at.
  */
 static inline index_child *
 index_node_find(const struct index_node *node, uint8_t byte)
 {
-	const uint64_t ones = 0x0101010101010101u;
 	index_child *children = index_node_children(node);
 
 	if (node->cap == 0)
 		return children[byte] != 0 ? &children[byte] : NULL;
 
-	for (unsigned at = 0; at <= node->last; at += INDEX_BYTES_IN_WORD) {
-		uint64_t differ, flags;
+	for (unsigned at = 0; at <= node->last; at += INDEX_BYTES_AT_ONCE) {
+		unsigned match = index_node_match(node->bytes + at, byte);
 
-		memcpy(&differ, node->bytes + at, sizeof(differ));
-		differ = le64toh(differ) ^ (ones * byte);
-		flags = (differ - ones) & ~differ & (ones << 7);
-		if (flags != 0) {
-			at += (unsigned)__builtin_ctzll(flags) / 8;
+		if (match != 0) {
+			at += (unsigned)__builtin_ctz(match);
 			return at <= node->last ? &children[at] : NULL;
 		}
 	}

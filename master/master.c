@@ -207,7 +207,10 @@ load(struct master *master, char *why, size_t why_cap)
 {
 	struct loading loading = {master, why, why_cap};
 	uint64_t until_ms = master->now_ms + 2 * master->limits.lease_ms;
-	int r = store_load(master->store, load_record, &loading, why, why_cap);
+	int r;
+
+	master->leases_of_before_ms = master->epoch > 1 ? until_ms : 0;
+	r = store_load(master->store, load_record, &loading, why, why_cap);
 
 	if (r < 0)
 		return err_up(r);
@@ -373,7 +376,7 @@ master_peer_new(struct master *master, bool is_trusted, struct peer **ret_peer)
 }
 
 void
-master_peer_free(struct peer *peer)
+peer_detach(struct peer *peer)
 {
 	list_each_safe(&peer->watches, link)
 		watch_free(list_of(link, struct watch, at_peer));
@@ -381,6 +384,13 @@ master_peer_free(struct peer *peer)
 		parked_free(list_of(link, struct parked, at_peer));
 	if (peer->client != NULL)
 		peer->client->peer = NULL;
+	peer->client = NULL;
+}
+
+void
+master_peer_free(struct peer *peer)
+{
+	peer_detach(peer);
 	list_remove(&peer->at_master);
 	list_remove(&peer->at_dirty);
 	buf_fini(&peer->out);

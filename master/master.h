@@ -99,6 +99,7 @@ struct master {
 	uint64_t stalled_ms;  /* sum of the loop's own delays: nobody is called silent for these */
 	uint64_t next_object_id, reserved_object_id;
 	uint64_t hash_seed;
+	uint64_t leases_of_before_ms; /* until then a reader may hold a lease from before this start */
 
 	struct tenant tenant; /* "default" */
 	struct map objects;     /* object id -> struct object in the index */
@@ -115,6 +116,7 @@ struct master {
 	VEC(struct segment *) placeable; /* those that are OK */
 	struct extent *scratch;          /* EXTENTS_MAX of them */
 	uint64_t size_bytes; /* of the segments that are here */
+	bool has_new_room;   /* other than from quarantine: parked puts are to be tried again */
 	bool is_evicting;    /* between the high and the low mark, on the way down */
 
 	struct quarantine quarantine;

@@ -366,23 +366,22 @@ static int
 grow_copies(struct master *master, struct put *put, uint64_t more_bytes)
 {
 	uint32_t n_before[REPLICAS_MAX];
+	struct replica *rep = put->object->replicas;
 	unsigned n = 0;
 	int r = 0;
 
-	object_each_replica(put->object, rep)
-	{
-		n_before[n++] = rep->n_extents;
+	for (; rep != NULL && r == 0; rep = rep->next) {
+		n_before[n] = rep->n_extents;
 		r = grow_copy(master, rep, more_bytes);
-		if (r != 0) {
-			n--;
-			break;
-		}
+		if (r == 0)
+			n++;
 	}
 	if (r == 0)
 		return 0;
 
-	for (struct replica *rep = put->object->replicas; n > 0; rep = rep->next, n--)
-		shrink_copy(master, rep, n_before[put->object->n_replicas - n]);
+	rep = put->object->replicas;
+	for (unsigned i = 0; i < n; i++, rep = rep->next)
+		shrink_copy(master, rep, n_before[i]);
 	return r < 0 ? err_up(r) : PUT_E_FULL;
 }
 
@@ -396,6 +395,9 @@ put_grow(struct master *master, struct put *put, uint64_t more_bytes)
 		r = grow_copies(master, put, more_bytes);
 	else if (more_bytes > 0)
 		r = add_copies(master, put, more_bytes, &wish);
+	if (r != 0 && put->room_bytes == 0) /* some of them, told to nobody */
+		while (put->object->replicas != NULL)
+			drop_copy(master, put, put->object->replicas, /* is_quiet= */ true);
 	if (r != 0)
 		return r < 0 ? err_up(r) : r;
 
@@ -529,6 +531,7 @@ put_close(struct master *master, struct put *put, const struct put_done *done)
 		r = cut_copies(master, put, done->len_bytes);
 		if (r < 0)
 			return err_up(r);
+		master->has_new_room = true;
 	}
 
 	object->len_bytes = done->len_bytes;

@@ -137,6 +137,7 @@ take_over(struct master *master, struct client *client, struct segment *segment,
 			       master->now_ms);
 	free(writers);
 	set_state(master, segment, SEGMENT_OK);
+	master->has_new_room = true;
 	log_event(LOG_INFO, "segment.mounted", "segment=%" PRIu64 " name=%s size_bytes=%" PRIu64
 		  " replicas=%zu", segment->id, segment->name, segment->size_bytes,
 		  segment->n_replicas);
@@ -244,15 +245,27 @@ segment_suspect(struct master *master, struct segment *segment, bool is_suspect)
 }
 
 void
+client_heard(struct master *master, struct client *client)
+{
+	client->heard_ms = master->now_ms;
+	client->stalled_ms = master->stalled_ms;
+	list_remove(&client->at_heard);
+	list_push_back(&master->heard, &client->at_heard);
+	if (client->state == CLIENT_OK)
+		return;
+	client->state = CLIENT_OK;
+	list_each(&client->segments, link)
+		segment_suspect(master, list_of(link, struct segment, at_client), false);
+}
+
+void
 client_lost(struct master *master, struct client *client, bool is_quiet)
 {
 	log_event(is_quiet ? LOG_INFO : LOG_WARN, is_quiet ? "client.left" : "client.lost",
 		  "client=%" PRIu64 " name=%s segments=%" PRIu32 " puts=%" PRIu32, client->id,
 		  client->name, client->n_segments, client->n_puts);
-	if (client->peer != NULL) {
-		client->peer->client = NULL;
-		client->peer = NULL;
-	}
+	if (client->peer != NULL)
+		peer_detach(client->peer);
 	list_each_safe(&client->puts, link)
 	{
 		put_fail(master, list_of(link, struct put, at_client), is_quiet);

@@ -10,7 +10,9 @@
  *      schema          word by word the one that the files make
  *      start           epoch + 1, one synced transaction with all of the above
  *
- * Rows are judged while they are loaded (store_load.c): that touches every page anyhow.
+ *      quick_check     every page and row by SQLite itself: about 0.3 us an object
+ *
+ * What SQLite can't know of rows is judged while they are loaded (store_load.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -124,6 +126,29 @@ connect_file(const struct opening *opening)
 		rc = store_db_run(store->db.conn, "PRAGMA page_size = 4096;"
 						  "PRAGMA journal_mode = WAL;");
 	return judge(opening, rc, "open it");
+}
+
+/* check_pages -- SQLite's own look at every page and row; it stops at the first fault. */
+static int
+check_pages(const struct opening *opening)
+{
+	sqlite3_stmt *stmt;
+	char what[160] = "quick_check gave no answer";
+	bool is_well = false;
+	int rc = sqlite3_prepare_v2(opening->store->db.conn, "PRAGMA quick_check(1)", -1, &stmt,
+				    NULL);
+
+	if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+		snprintf(what, sizeof(what), "%s", (const char *)sqlite3_column_text(stmt, 0));
+		for (char *at = what; (at = strchr(at, '\n')) != NULL;)
+			*at = ' ';
+		is_well = strcmp(what, "ok") == 0;
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(stmt);
+	if (rc != SQLITE_OK)
+		return judge(opening, rc, "check it");
+	return is_well ? 0 : damaged(opening, what);
 }
 
 /* apply_schemas -- the files from..to (versions). */
@@ -296,6 +321,8 @@ enter(const struct opening *opening)
 		r = migrate(opening);
 	if (r == 0)
 		r = check_schema(opening);
+	if (r == 0)
+		r = check_pages(opening);
 	if (r == 0)
 		r = start(opening);
 	return r;

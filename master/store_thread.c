@@ -377,7 +377,8 @@ upkeep_wal(struct store *store)
 	if (store->wal_top_frames > 0 && (is_over_cap || is_idle)) {
 		if (checkpoint(store, SQLITE_CHECKPOINT_TRUNCATE) == SQLITE_OK)
 			publish_synced(store);
-	} else if (store->wal_frames >= store->ckpt_frames + CKPT_FRAMES) {
+	} else if (store->wal_frames >=
+		   store->ckpt_frames + num_min(CKPT_FRAMES, cap_frames(store) / 2)) {
 		checkpoint(store, SQLITE_CHECKPOINT_PASSIVE);
 	}
 }
@@ -478,7 +479,8 @@ store_flush(struct store *store)
 		if (list_is_empty(&store->group) && store->synced < store->committed &&
 		    !store->must_rewrite)
 			commit(store, true);
-		is_done = list_is_empty(&store->group) && store->synced == store->committed;
+		is_done = list_is_empty(&store->group) && list_is_empty(&store->queue) &&
+			  store->synced == store->committed;
 		if (!is_done)
 			clock_sleep_ms(store->config.clock, 50);
 	}

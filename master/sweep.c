@@ -194,7 +194,8 @@ sweep(struct master *master)
 	evict_to_mark(master);
 	freed_bytes = quarantine_turn(&master->quarantine, master->now_ms, master->progress.synced,
 				      RESTS_A_TURN);
-	unpark(master, freed_bytes > 0);
+	unpark(master, freed_bytes > 0 || master->has_new_room);
+	master->has_new_room = false;
 	is_busy |= master->is_evicting || !list_is_empty(&master->parked);
 	master->sweep_wait_ms = is_busy ? TURN_MS_BUSY : TURN_MS_IDLE;
 	return master->sweep_wait_ms;

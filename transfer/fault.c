@@ -204,8 +204,11 @@ fault_judge(struct transport *t, struct op *op, enum op_result result)
 		turn_back(fault, op);
 	if (result != OP_DONE)
 		return result;
-	if (op->kind == OP_READ && strikes(fault, fault->plan.flip))
+	if (op->kind == OP_READ && strikes(fault, fault->plan.flip)) {
 		flip_read(fault, op);
+		if (op->want_crc)
+			op->crc = sum(op); /* turned on the way: the sum is of what has come */
+	}
 	return strikes(fault, fault->plan.lost_late) ? OP_E_LOST : OP_DONE;
 }
 

@@ -385,6 +385,20 @@ lent_close(struct lent *lent)
 	free(own);
 }
 
+int
+lent_reopen(const struct lent *lent, bool is_writable, int *ret_fd)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", lent->fd);
+	fd = open(path, (is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (fd < 0)
+		return err_new(-errno);
+	*ret_fd = fd;
+	return 0;
+}
+
 void
 lent_fence(struct lent *lent)
 {

@@ -72,6 +72,17 @@ int lent_open(const struct lent_config *config, struct rand *rand,
  * mapping. */
 void lent_close(struct lent *lent);
 
+/*
+ * lent_reopen -- another descriptor of the same memory, for who is to map it.
+ *
+ * A mapping holds on to the open file it was made from, and so to its lock: one made from
+ * lent->fd itself would go on owning a named file after lent_close().
+ *
+ * gives:   *ret_fd.
+ * result:  0 or -errno.
+ */
+int lent_reopen(const struct lent *lent, bool is_writable, int *ret_fd) MUST_CHECK;
+
 /* lent_fence -- raise the word: local writers of before stop at their next piece. */
 void lent_fence(struct lent *lent);
 

@@ -8,6 +8,7 @@
 #include "transfer/base/err.h"
 #include "transfer/base/lock.h"
 #include "transfer/base/num.h"
+#include "transfer/base/sock.h"
 #include "transfer/engine.h"
 #include "transfer/lends.h"
 #include "transfer/lent_header.h"
@@ -56,15 +57,20 @@ local_submit(struct transport *t, struct op *op)
 static int
 map_again(const struct lent *lent, struct mapping **ret_mapping)
 {
-	struct mapping *mapping = calloc(1, sizeof(*mapping));
+	struct mapping *mapping;
+	cleanup_with(fd_close_at) int fd = -1;
 	struct stat st;
 	int r;
 
+	r = lent_reopen(lent, /* is_writable= */ false, &fd);
+	if (r < 0)
+		return err_up(r);
+	if (fstat(fd, &st) < 0)
+		return err_new(-errno);
+	mapping = calloc(1, sizeof(*mapping));
 	if (mapping == NULL)
 		return err_new(-ENOMEM);
-	r = fstat(lent->fd, &st) < 0
-		    ? err_new(-errno)
-		    : mapping_open(lent->fd, (size_t)st.st_size, /* is_writable= */ false, mapping);
+	r = mapping_open(fd, (size_t)st.st_size, /* is_writable= */ false, mapping);
 	if (r < 0) {
 		free(mapping);
 		return err_up(r);

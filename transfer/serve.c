@@ -82,7 +82,7 @@ static int
 fence_locked(struct serve *serve, uint64_t client_id)
 {
 	uint64_t now_ms = clock_ms(serve->clock);
-	uint64_t until_ms = num_add_sat(now_ms, SERVE_WRITE_TOKEN_MS_MAX);
+	uint64_t until_ms = num_add_sat(now_ms, serve->write_token_ms);
 	struct serve_conn *conn;
 	int r;
 
@@ -108,6 +108,34 @@ serve_fence(struct serve *serve, uint64_t client_id)
 
 	lock_take(&serve->lock);
 	r = fence_locked(serve, client_id);
+	lock_drop(&serve->lock);
+	return err_up(r);
+}
+
+/* cut_all_locked -- every connection; nobody new meanwhile. */
+static void
+cut_all_locked(struct serve *serve)
+{
+	serve->is_renewing = true;
+	while (!list_is_empty(&serve->conns)) {
+		list_each(&serve->conns, link)
+			shutdown(list_of(link, struct serve_conn, at)->fd, SHUT_RDWR);
+		lock_wait(&serve->lock, &serve->changed);
+	}
+	serve->is_renewing = false;
+}
+
+int
+serve_renew(struct serve *serve, struct lent *lent, uint64_t *ret_clients, size_t cap, size_t *ret_n)
+{
+	int r;
+
+	lock_take(&serve->lock);
+	cut_all_locked(serve);
+	r = token_secret_new(lent->secret);
+	lent_fence(lent);
+	if (r == 0)
+		r = serve_grants_writers(serve, lent, ret_clients, cap, ret_n);
 	lock_drop(&serve->lock);
 	return err_up(r);
 }
@@ -183,7 +211,7 @@ conn_start_locked(struct serve *serve, int fd, bool is_unix)
 	struct serve_conn *conn;
 	int r;
 
-	if (serve->is_stopping || serve->n_conns >= serve->connections_max)
+	if (serve->is_stopping || serve->is_renewing || serve->n_conns >= serve->connections_max)
 		return err_new(-EAGAIN);
 	conn = calloc(1, sizeof(*conn));
 	if (conn == NULL)
@@ -397,6 +425,8 @@ serve_new(const struct serve_config *config, struct serve **ret_serve)
 		return err_new(-ENOMEM);
 	serve->clock = config->clock;
 	serve->idle_ms = config->idle_ms;
+	serve->write_token_ms = config->write_token_ms != 0 ? config->write_token_ms
+							    : SERVE_WRITE_TOKEN_MS_MAX;
 	serve->connections_max = config->connections_max;
 	serve->unix_mode = config->unix_mode != 0 ? config->unix_mode : MODE_DEFAULT;
 	serve->wake_fd = -1;

@@ -12,12 +12,13 @@
  * had a writable mapping is alive (pidfd).
  *
  * "A token of before" can't be told from a later one, for tokens don't say when
- * they were made.  But the master grants no write token for longer than
- * SERVE_WRITE_TOKEN_MS_MAX; so one made before the fence at time F ends before
- * F + SERVE_WRITE_TOKEN_MS_MAX.  Every WRITE token of a fenced client that ends
- * before then is refused, and after that time nothing need be remembered.  The
- * price: a fenced client writes through this provider only under a new client
- * id (it opens anew when it is refused).  Reading is not concerned.
+ * they were made.  But the master grants every write token for one and the same
+ * time, write_token_ms; so one made before the fence at time F ends not later
+ * than F + write_token_ms, and one made after the master has heard of the fence
+ * (by a ping that tells a clock reading after F) ends later.  WRITE tokens of a
+ * fenced client that end by then are refused, and after that time nothing need be
+ * remembered.  The price: a token made between the fence and that ping is refused
+ * too, and its put begins again.  Reading is not concerned.
  *
  * A provider that starts anew has new secrets, so tokens of before are void.  The
  * processes with writable mappings stand in the segment's own first page
@@ -39,6 +40,7 @@ struct serve;
 struct serve_config {
 	const struct clock *clock; /* tokens end on this clock */
 	const char *listen;        /* addresses, blank between; TCP port 0: any */
+	uint64_t write_token_ms; /* no write token lives longer; 0: SERVE_WRITE_TOKEN_MS_MAX */
 	uint64_t idle_ms; /* a peer that stands still in the middle of an op is cut off then */
 	unsigned connections_max;
 	mode_t unix_mode; /* of the Unix sockets; 0: 0600.  Wider lets other users map what a token

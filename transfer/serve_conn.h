@@ -32,6 +32,7 @@
 struct serve {
 	const struct clock *clock;
 	uint64_t idle_ms;
+	uint64_t write_token_ms;
 	unsigned connections_max;
 	mode_t unix_mode;
 
@@ -48,6 +49,7 @@ struct serve {
 	struct lock lock;       /* LOCK_xfer_serve; guards what follows */
 	pthread_cond_t changed; /* a connection has finished */
 	bool is_stopping;
+	bool is_renewing; /* nobody is let in until the old connections are gone */
 	struct list conns, finished;
 	unsigned n_conns;
 	struct list grants;      /* writable mappings out there */
@@ -92,6 +94,10 @@ int serve_grants_adopt(struct serve *serve, struct lent *lent) MUST_CHECK;
 
 /* serve_grants_forget -- the segment goes (NULL: all go).  What is written down in it stays. */
 void serve_grants_forget(struct serve *serve, const struct lent *lent);
+
+/* serve_grants_writers -- clients with a living process that may write to lent.  0 or -EOVERFLOW. */
+int serve_grants_writers(struct serve *serve, const struct lent *lent, uint64_t *ret_clients,
+			 size_t cap, size_t *ret_n) MUST_CHECK;
 
 /* serve_grants_fence -- is none of this client's processes alive?  Those that are: told to stop. */
 bool serve_grants_fence(struct serve *serve, uint64_t client_id);

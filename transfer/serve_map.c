@@ -199,6 +199,34 @@ serve_grants_forget(struct serve *serve, const struct lent *lent)
 	}
 }
 
+int
+serve_grants_writers(struct serve *serve, const struct lent *lent, uint64_t *ret_clients, size_t cap,
+		     size_t *ret_n)
+{
+	size_t n = 0;
+
+	assert(lock_held(&serve->lock));
+
+	forget_dead(serve);
+	list_each(&serve->grants, link)
+	{
+		const struct grant *grant = list_of(link, struct grant, at);
+		bool is_told = false;
+
+		if (grant->lent != lent)
+			continue;
+		for (size_t i = 0; i < n && !is_told; i++)
+			is_told = ret_clients[i] == grant->writer->client_id;
+		if (is_told)
+			continue;
+		if (n == cap)
+			return err_new(-EOVERFLOW);
+		ret_clients[n++] = grant->writer->client_id;
+	}
+	*ret_n = n;
+	return 0;
+}
+
 bool
 serve_grants_fence(struct serve *serve, uint64_t client_id)
 {
@@ -229,16 +257,6 @@ may_write_here(const struct serve_conn *conn)
 	return conn->pid > 0 && (conn->uid == geteuid() || conn->uid == 0);
 }
 
-/* open_readonly -- another descriptor of the same memory, that can't write. */
-static int
-open_readonly(const struct lent *lent)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", lent->fd);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 static enum wire_status
 grant_writing(struct serve_conn *conn, const struct wire_request *request, struct lent *lent,
 	      uint64_t *ret_fence)
@@ -260,29 +278,34 @@ grant_writing(struct serve_conn *conn, const struct wire_request *request, struc
 	return status;
 }
 
-bool
-serve_map(struct serve_conn *conn, const struct wire_request *request)
+/* hand_out -- what may be handed out: a descriptor beside the answer. */
+static enum wire_status
+hand_out(struct serve_conn *conn, const struct wire_request *request, struct wire_reply *reply,
+	 int *ret_fd)
 {
 	struct lent *lent = conn->touching->lent;
 	bool is_writable = (request->flags & WIRE_WRITABLE) != 0;
-	cleanup_with(fd_close_at) int read_fd = -1;
+	enum wire_status status = WIRE_DONE;
+	struct stat st;
+
+	if (!conn->is_unix || fstat(lent->fd, &st) < 0)
+		return WIRE_CANT;
+	if (is_writable)
+		status = grant_writing(conn, request, lent, &reply->fence);
+	if (status == WIRE_DONE && lent_reopen(lent, is_writable, ret_fd) < 0)
+		status = WIRE_CANT;
+	reply->file_bytes = status == WIRE_DONE ? (uint64_t)st.st_size : 0;
+	return status;
+}
+
+bool
+serve_map(struct serve_conn *conn, const struct wire_request *request)
+{
 	struct wire_reply reply = {.kind = WIRE_MAP, .id = request->id};
 	uint8_t bytes[WIRE_REPLY_BYTES];
-	struct stat st;
-	int fd = lent->fd;
+	cleanup_with(fd_close_at) int fd = -1;
 
-	if (!conn->is_unix || fstat(lent->fd, &st) < 0) {
-		reply.status = WIRE_CANT;
-	} else if (is_writable) {
-		reply.status = grant_writing(conn, request, lent, &reply.fence);
-	} else {
-		fd = read_fd = open_readonly(lent);
-		reply.status = read_fd < 0 ? WIRE_CANT : WIRE_DONE;
-	}
-	if (reply.status == WIRE_DONE)
-		reply.file_bytes = (uint64_t)st.st_size;
-	else
-		fd = -1;
+	reply.status = hand_out(conn, request, &reply, &fd);
 	wire_reply_encode(&reply, bytes);
 	return sock_send_fd(conn->fd, bytes, sizeof(bytes), fd) == 0;
 }

@@ -13,8 +13,9 @@
 #include "transfer/base/sock.h"
 #include "transfer/engine.h"
 
-/* Small enough that what was just summed or received is still in the cache for the next step. */
+/* Small enough that what was just received is still in the cache when it is summed. */
 #define SUM_PIECE_BYTES (256ull << 10)
+#define SUM_BEHIND_BYTES (2ull << 20)
 #define PIECE_BYTES     (1ull << 20)
 #define PIECE_SLICES    256
 
@@ -314,9 +315,14 @@ begin_out(struct tcp_conn *conn)
 	return true;
 }
 
-/* sum_ahead -- the sum of what is sent next, while it comes into the cache. */
+/*
+ * sum_behind -- the sum of what has gone.
+ *
+ * It is put off until the socket is full or the last byte is out: then the peer is busy taking
+ * bytes in, and the sum costs no time.  Not for ever, for old bytes are no longer in the cache.
+ */
 static void
-sum_ahead(struct tcp_out *out, uint64_t until_bytes)
+sum_behind(struct tcp_out *out, uint64_t until_bytes)
 {
 	while (out->summed_bytes < until_bytes) {
 		struct iovec slice;
@@ -336,26 +342,30 @@ send_piece(struct tcp_conn *conn)
 	struct tcp_out *out = &conn->out;
 	struct iovec iov[PIECE_SLICES + 1];
 	struct msghdr msg = {.msg_iov = iov};
-	uint64_t of_bytes = num_max(out->sent_bytes, sizeof(out->head)) - sizeof(out->head);
-	uint64_t left = out->all_bytes - sizeof(out->head) - of_bytes, len;
+	uint64_t gone_bytes = num_max(out->sent_bytes, sizeof(out->head)) - sizeof(out->head);
+	uint64_t left = out->all_bytes - sizeof(out->head) - gone_bytes, len;
 	ssize_t n;
+	int e;
 
 	if (out->sent_bytes < sizeof(out->head))
 		iov[msg.msg_iovlen++] = (struct iovec){out->head + out->sent_bytes,
 						       sizeof(out->head) - out->sent_bytes};
-	if (left > 0) {
-		left = num_min(left, out->op->want_crc ? SUM_PIECE_BYTES : PIECE_BYTES);
-		msg.msg_iovlen += op_cursor_look(&out->cursor, left, iov + msg.msg_iovlen,
-						 PIECE_SLICES, &len);
-		if (out->op->want_crc)
-			sum_ahead(out, of_bytes + len);
-	}
+	if (left > 0)
+		msg.msg_iovlen += op_cursor_look(&out->cursor, num_min(left, PIECE_BYTES),
+						 iov + msg.msg_iovlen, PIECE_SLICES, &len);
 	n = sendmsg(conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n <= 0)
-		return n;
-
-	len = num_max(out->sent_bytes + (uint64_t)n, sizeof(out->head)) - sizeof(out->head);
-	op_cursor_move(&out->cursor, len - of_bytes);
+	e = errno;
+	if (n > 0) {
+		out->sent_bytes += (uint64_t)n;
+		len = num_max(out->sent_bytes, sizeof(out->head)) - sizeof(out->head);
+		op_cursor_move(&out->cursor, len - gone_bytes);
+		gone_bytes = len;
+	}
+	if (out->op->kind == OP_WRITE && out->op->want_crc &&
+	    (n < 0 || out->sent_bytes == out->all_bytes ||
+	     gone_bytes - out->summed_bytes >= SUM_BEHIND_BYTES))
+		sum_behind(out, gone_bytes);
+	errno = e;
 	return n;
 }
 
@@ -380,7 +390,6 @@ tcp_conn_send(struct tcp *tcp, struct tcp_conn *conn)
 		conn->is_sending = false;
 		if (n > 0) {
 			has_moved = true;
-			out->sent_bytes += (uint64_t)n;
 			if (out->sent_bytes == out->all_bytes)
 				out->op = NULL; /* may be answered, and gone, any time now */
 		}

@@ -55,7 +55,7 @@ struct tcp_out {
 	struct op *op; /* NULL: between two requests */
 	uint8_t head[WIRE_REQUEST_BYTES];
 	uint64_t sent_bytes, all_bytes; /* head included */
-	uint64_t summed_bytes;          /* of the op's own; ahead of what is sent */
+	uint64_t summed_bytes;          /* of the op's own; behind what is sent */
 	struct op_cursor cursor, sum_cursor;
 };
 

@@ -140,12 +140,11 @@ fail_with(const struct cli *cli, int code, const char *key, const char *why)
 	}
 
 	say_prefix(cli);
-	if (key != NULL)
+	if (why == NULL || why[0] == '\0')
+		why = tiffin_strerror(code);
+	if (key != NULL && strstr(why, key) == NULL)
 		fprintf(stderr, "%s: ", key_show(shown, sizeof(shown), key));
-	fputs(tiffin_strerror(code), stderr);
-	if (why != NULL && why[0] != '\0' && strcmp(why, tiffin_strerror(code)) != 0)
-		fprintf(stderr, ": %s", why);
-	fputc('\n', stderr);
+	fprintf(stderr, "%s\n", why);
 	return cli_exit_of(code);
 }
 
@@ -236,13 +235,8 @@ cli_client(struct cli *cli, struct tiffin_client **ret_client)
 
 	if (cli->client == NULL) {
 		r = tiffin_open(&options, &cli->client);
-		if (r < 0) {
-			int status = cli_fail(cli, r, NULL);
-
-			if (r == TIFFIN_E_UNREACHABLE && cli->master == NULL && !cli->json)
-				cli_note(cli, "'tiffin up' starts one at %s", cli_address(cli));
-			return status;
-		}
+		if (r < 0)
+			return cli_fail(cli, r, NULL);
 	}
 	*ret_client = cli->client;
 	return CLI_OK;

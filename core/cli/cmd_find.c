@@ -25,7 +25,7 @@ static const struct arg_def defs[] = {
 	{'\0', "older", ARG_MS, offsetof(struct opts, older_ms), "TIME", NULL,
 	 "put longer ago than that"},
 	{'l', "long", ARG_FLAG, offsetof(struct opts, is_long), NULL, NULL,
-	 "with size, time of the put and copies"},
+	 "with size and time of the put"},
 };
 
 static bool

@@ -17,7 +17,7 @@ struct opts {
 
 static const struct arg_def defs[] = {
 	{'r', "recursive", ARG_FLAG, offsetof(struct opts, recursive), NULL, NULL,
-	 "every object whose key begins with PREFIX, below DIR"},
+	 "every object below KEY (KEY/...) into FILE, a directory"},
 	{'\0', "range", ARG_TEXT, offsetof(struct opts, range), "OFFSET:LEN", NULL,
 	 "only these bytes; an empty LEN: to the end"},
 };
@@ -122,8 +122,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 
 	if (opts->recursive) {
 		if (words.n != 2 || opts->range != NULL)
-			return cli_say(cli, CLI_USAGE,
-				       "-r wants a prefix and a directory, no range");
+			return cli_say(cli, CLI_USAGE, "-r wants a key and a directory, no range");
 		return get_tree(cli, words.at[0], words.at[1]);
 	}
 	if (opts->range != NULL) {
@@ -148,15 +147,15 @@ const struct command cmd_get = {
 		"standard output for '-'.  FILE is there whole, with the right bytes, or not at "
 		"all.\n"
 		"\n"
-		"With -r the words are PREFIX DIR: every object whose key begins with PREFIX "
-		"becomes a\n"
-		"file below DIR, called as the rest of its key behind the prefix's last '/'.  "
-		"Parts\n"
-		"that a directory cannot hold are escaped as in the mount: tiffin(1), FILES.\n"
+		"With -r the words are KEY DIR: every object KEY/... becomes a file below DIR, "
+		"called as\n"
+		"the rest of its key.  Parts that a directory cannot hold are escaped as in the "
+		"mount:\n"
+		"tiffin(1), NAMES OF FILES.  An empty KEY: every object.\n"
 		"\n"
 		"  tiffin get models/a/config.json\n"
 		"  tiffin get --range 1MiB:64KiB big.bin - | xxd\n"
-		"  tiffin get -r cache/llama/ /tmp/llama",
+		"  tiffin get -r cache/llama /tmp/llama",
 	.args = {defs, array_len(defs)},
 	.opts_bytes = sizeof(struct opts),
 	.min_words = 1,

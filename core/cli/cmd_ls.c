@@ -12,7 +12,7 @@ struct opts {
 
 static const struct arg_def defs[] = {
 	{'l', "long", ARG_FLAG, offsetof(struct opts, is_long), NULL, NULL,
-	 "with size, time of the put and copies"},
+	 "with size and time of the put"},
 	{'R', "recursive", ARG_FLAG, offsetof(struct opts, recursive), NULL, NULL,
 	 "every key; else those alike up to the next '/' come once"},
 };

@@ -11,16 +11,18 @@
 #define BATCH 512
 
 struct opts {
-	bool force, recursive, all;
+	bool force, recursive, prefix, all;
 };
 
 static const struct arg_def defs[] = {
 	{'f', "force", ARG_FLAG, offsetof(struct opts, force), NULL, NULL,
 	 "also what is being read; and what is not there is no error"},
 	{'r', "recursive", ARG_FLAG, offsetof(struct opts, recursive), NULL, NULL,
+	 "each object, and all below it: keys KEY/..."},
+	{'\0', "prefix", ARG_FLAG, offsetof(struct opts, prefix), NULL, NULL,
 	 "the words are prefixes: every key that begins so"},
 	{'\0', "all", ARG_FLAG, offsetof(struct opts, all), NULL, NULL,
-	 "with -r and no words: every object of the tenant"},
+	 "without words: every object of the tenant"},
 };
 
 /* Keys waiting to be removed with one request, and what became of those before. */
@@ -28,6 +30,7 @@ struct removal {
 	struct cli *cli;
 	struct tiffin_client *client;
 	const struct opts *opts;
+	bool is_walk;      /* keys come from lists, not from the words */
 	char *keys[BATCH]; /* owned */
 	size_t n;
 	uint64_t n_removed, n_leased, n_missing, n_failed;
@@ -38,7 +41,7 @@ struct removal {
 static void
 judge(struct removal *removal, const char *key, int result)
 {
-	bool is_told = !removal->opts->recursive;
+	bool is_told = !removal->is_walk;
 
 	if (result == 0) {
 		removal->n_removed++;
@@ -47,7 +50,7 @@ judge(struct removal *removal, const char *key, int result)
 	if (result == TIFFIN_E_NOT_FOUND) {
 		removal->n_missing++;
 		/* Found by -r a moment ago, somebody else was quicker. */
-		if (removal->opts->force || removal->opts->recursive)
+		if (removal->opts->force || removal->is_walk)
 			return;
 	} else if (result == TIFFIN_E_LEASE) {
 		removal->n_leased++;
@@ -117,6 +120,34 @@ add_prefix(struct removal *removal, const char *prefix)
 	return status;
 }
 
+/* add_below -- the object itself, if there is one, and all keys "key/...". */
+static int
+add_below(struct removal *removal, const char *key)
+{
+	size_t len = strlen(key);
+	char prefix[TIFFIN_KEY_MAX + 2];
+	int status;
+
+	if (key[len - 1] == '/')
+		return add_prefix(removal, key);
+	status = add(removal, key);
+	if (status != CLI_OK || len == TIFFIN_KEY_MAX)
+		return status;
+	snprintf(prefix, sizeof(prefix), "%s/", key);
+	return add_prefix(removal, prefix);
+}
+
+/* add_word -- what one word stands for. */
+static int
+add_word(struct removal *removal, const char *key)
+{
+	if (removal->opts->prefix)
+		return add_prefix(removal, key);
+	if (removal->opts->recursive)
+		return add_below(removal, key);
+	return add(removal, key);
+}
+
 static int
 add_words(struct removal *removal, struct operands words)
 {
@@ -133,8 +164,7 @@ add_words(struct removal *removal, struct operands words)
 		if (status == CLI_OK && key == NULL)
 			break;
 		if (status == CLI_OK)
-			status = removal->opts->recursive ? add_prefix(removal, key)
-							  : add(removal, key);
+			status = add_word(removal, key);
 		cli_keep(&kept, status);
 		if (status == CLI_UNREACHABLE)
 			break;
@@ -157,7 +187,7 @@ print_outcome(const struct removal *removal)
 		json_close(&json);
 		return;
 	}
-	if (removal->cli->quiet || !removal->opts->recursive)
+	if (removal->cli->quiet || !removal->is_walk)
 		return;
 	printf("removed %llu", (unsigned long long)removal->n_removed);
 	if (removal->n_leased > 0)
@@ -171,12 +201,17 @@ print_outcome(const struct removal *removal)
 static int
 run(struct cli *cli, const void *opts_at, struct operands words)
 {
-	struct removal removal = {.cli = cli, .opts = opts_at};
+	const struct opts *opts = opts_at;
+	struct removal removal = {
+		.cli = cli,
+		.opts = opts,
+		.is_walk = opts->recursive || opts->prefix || opts->all,
+	};
 	int status;
 
-	if (removal.opts->all && (!removal.opts->recursive || words.n > 0))
-		return cli_say(cli, CLI_USAGE, "--all goes with -r and without words");
-	if (words.n == 0 && !removal.opts->all && !cli->nul)
+	if (opts->all && words.n > 0)
+		return cli_say(cli, CLI_USAGE, "--all goes without words");
+	if (words.n == 0 && !opts->all && !cli->nul)
 		return cli_say(cli, CLI_USAGE, "which keys?");
 	status = cli_client(cli, &removal.client);
 	if (status != CLI_OK)
@@ -189,6 +224,9 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 		return CLI_INTERRUPTED;
 	}
 	flush(&removal);
+	if (removal.is_walk && !opts->force && !opts->all && status == CLI_OK &&
+	    removal.status == CLI_OK && removal.n_removed == 0)
+		return cli_say(cli, CLI_NOT_FOUND, "there is nothing to remove");
 	print_outcome(&removal);
 	cli_keep(&removal.status, status);
 	return removal.status;
@@ -203,11 +241,13 @@ const struct command cmd_rm = {
 		"-f is\n"
 		"given: then its readers keep right bytes or get an error, never other bytes.\n"
 		"\n"
-		"With -r every key that begins with the word goes, and the count is printed.\n"
+		"With -r every key below it goes as well (KEY/...), with --prefix every key that "
+		"begins\n"
+		"with the word, and the count is printed.\n"
 		"\n"
 		"  tiffin rm models/old.bin\n"
-		"  tiffin rm -r cache/llama/\n"
-		"  tiffin rm -r --all",
+		"  tiffin rm -r cache/llama\n"
+		"  tiffin rm --all",
 	.args = {defs, array_len(defs)},
 	.opts_bytes = sizeof(struct opts),
 	.min_words = 0,

@@ -15,6 +15,8 @@ print_json(struct json *json, const char *key, const struct tiffin_stat *stat)
 	json_open_object(json, NULL);
 	json_key(json, "key", key);
 	listing_json_stat(json, stat);
+	json_u64(json, "n_replicas", stat->n_replicas);
+	json_u64(json, "lease_left_ms", stat->lease_left_ms);
 	json_bool(json, "has_keys_below", stat->is_prefix);
 	json_base64(json, "attr_base64", stat->attr, stat->attr_bytes);
 	json_close(json);

@@ -57,6 +57,8 @@ struct raising {
 	uint64_t size_bytes;
 	bool started[HOUSE_N_DAEMONS]; /* by this call */
 	pid_t pids[HOUSE_N_DAEMONS];
+	uint64_t log_from_bytes; /* where the log of the program under way begins to be of interest
+				  */
 };
 
 /* Arguments of a program; each text lives in `room`. */
@@ -129,6 +131,8 @@ mount_words(const struct raising *raising, struct words *words)
 	add_word(words, "tiffinfs");
 	add_word(words, "%s", raising->house.master);
 	add_word(words, "%s", raising->house.mount);
+	if (raising->cli->key_file != NULL)
+		add_word(words, "-okey_file=%s", raising->cli->key_file);
 	add_word(words, "-f");
 	add_word(words, DAEMON_READY_ARG);
 }
@@ -149,7 +153,7 @@ say_failed(const struct raising *raising, enum house_daemon which, int r)
 		return CLI_INTERRUPTED;
 	cli_say(cli, CLI_SYSTEM, "%s %s; the end of its log, %s:", daemon->name,
 		r == DAEMON_E_TIMEOUT ? "was not ready in time" : "did not start", daemon->log);
-	daemon_print_log(daemon, stderr);
+	daemon_print_log(daemon, raising->log_from_bytes, stderr);
 	return CLI_SYSTEM;
 }
 
@@ -169,6 +173,7 @@ raise_one(struct raising *raising, enum house_daemon which)
 	raising->pids[which] = daemon_pid(daemon);
 	if (raising->pids[which] != 0)
 		return CLI_OK;
+	raising->log_from_bytes = daemon_log_bytes(daemon);
 	make_words[which](raising, &words);
 	r = daemon_start(daemon, words.argv, raising->opts->wait_ms, &raising->pids[which]);
 	if (r != 0)

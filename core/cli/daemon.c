@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -329,9 +330,18 @@ daemon_stop(const struct daemon *daemon, uint64_t wait_ms)
 
 /* ---- its log ------------------------------------------------------------------- */
 
-void
-daemon_print_log(const struct daemon *daemon, FILE *to)
+uint64_t
+daemon_log_bytes(const struct daemon *daemon)
 {
+	struct stat st;
+
+	return stat(daemon->log, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+void
+daemon_print_log(const struct daemon *daemon, uint64_t from_bytes, FILE *to)
+{
+	uint64_t end = daemon_log_bytes(daemon), start = num_min(from_bytes, end);
 	char tail[LOG_TAIL_BYTES + 1];
 	const char *at;
 	size_t n, n_lines = 0;
@@ -339,7 +349,9 @@ daemon_print_log(const struct daemon *daemon, FILE *to)
 
 	if (from == NULL)
 		return;
-	if (fseek(from, -LOG_TAIL_BYTES, SEEK_END) < 0)
+	if (end - start > LOG_TAIL_BYTES)
+		start = end - LOG_TAIL_BYTES;
+	if (fseek(from, (long)start, SEEK_SET) < 0)
 		rewind(from);
 	n = fread(tail, 1, LOG_TAIL_BYTES, from);
 	fclose(from);

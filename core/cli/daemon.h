@@ -61,8 +61,11 @@ int daemon_stop(const struct daemon *daemon, uint64_t wait_ms) MUST_CHECK;
 /* daemon_wait -- until it has ended by itself.  0 or -ETIMEDOUT, -errno. */
 int daemon_wait(const struct daemon *daemon, uint64_t wait_ms) MUST_CHECK;
 
-/* daemon_print_log -- the last lines of its log. */
-void daemon_print_log(const struct daemon *daemon, FILE *to);
+/* daemon_log_bytes -- how long its log is now. */
+uint64_t daemon_log_bytes(const struct daemon *daemon);
+
+/* daemon_print_log -- the last lines of its log, of those behind the first from_bytes. */
+void daemon_print_log(const struct daemon *daemon, uint64_t from_bytes, FILE *to);
 
 /* program_find -- beside our own executable, else in PATH.  0 or DAEMON_E_NOT_FOUND. */
 int program_find(const char *name, char path[PATH_MAX]) MUST_CHECK;

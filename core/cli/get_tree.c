@@ -216,8 +216,9 @@ get_listed(struct tree *tree, const char *whole_key, size_t cut, uint64_t len_by
 	const char *key = whole_key + cut;
 	int status;
 
+	/* The object "dir/" itself: the marker of a directory has no bytes, and needs no file. */
 	if (key[0] == '\0' && len_bytes == 0)
-		return CLI_OK; /* the marker of the directory itself */
+		return CLI_OK;
 	if (key[0] == '\0')
 		return cli_say(tree->cli, CLI_USAGE,
 			       "%s: no name is left for the file; get this one alone", whole_key);
@@ -241,8 +242,7 @@ stops(int status)
 static int
 walk(struct tree *tree, struct tiffin_client *client, const char *prefix)
 {
-	const char *slash = strrchr(prefix, '/');
-	size_t cut = slash != NULL ? (size_t)(slash - prefix) + 1 : 0;
+	size_t cut = strlen(prefix);
 	struct tiffin_list *list;
 	struct tiffin_stat stat;
 	const char *key;
@@ -289,14 +289,17 @@ print_outcome(const struct tree *tree)
 }
 
 int
-get_tree(struct cli *cli, const char *prefix, const char *dir)
+get_tree(struct cli *cli, const char *key, const char *dir)
 {
+	size_t len = strlen(key);
+	char prefix[TIFFIN_KEY_MAX + 2];
 	struct tree tree = {.cli = cli, .dir = dir};
 	struct tiffin_client *client;
 	int status;
 
-	if (strlen(prefix) > TIFFIN_KEY_MAX)
-		return cli_say(cli, CLI_USAGE, "a prefix of more than %d bytes", TIFFIN_KEY_MAX);
+	if (len >= TIFFIN_KEY_MAX)
+		return cli_say(cli, CLI_USAGE, "no key is below one of %zu bytes", len);
+	snprintf(prefix, sizeof(prefix), "%s%s", key, len > 0 && key[len - 1] != '/' ? "/" : "");
 	status = cli_client(cli, &client);
 	if (status != CLI_OK)
 		return status;
@@ -310,7 +313,7 @@ get_tree(struct cli *cli, const char *prefix, const char *dir)
 		return CLI_INTERRUPTED;
 	cli_keep(&tree.status, status);
 	if (tree.status == CLI_OK && tree.n_files == 0)
-		return cli_say(cli, CLI_NOT_FOUND, "no key begins with '%s'", prefix);
+		return cli_say(cli, CLI_NOT_FOUND, "no keys below '%s'", key);
 	print_outcome(&tree);
 	return tree.status;
 }

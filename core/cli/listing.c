@@ -27,8 +27,6 @@ listing_json_stat(struct json *json, const struct tiffin_stat *stat)
 	json_id(json, "object_id", stat->object_id);
 	json_u64(json, "len_bytes", stat->len_bytes);
 	json_u64(json, "put_at_ms", stat->put_at_ms);
-	json_u64(json, "lease_left_ms", stat->lease_left_ms);
-	json_u64(json, "n_replicas", stat->n_replicas);
 	if (stat->has_crc) {
 		snprintf(crc, sizeof(crc), "%08x", stat->crc);
 		json_text(json, "crc32c", crc);
@@ -53,10 +51,10 @@ print_line(const struct cli *cli, const struct listing_what *what, const char *k
 	char when[32];
 
 	if (what->is_long && stat->is_prefix)
-		printf("%15s  %-19s  %2s  ", "-", "-", "-");
+		printf("%15s  %-19s  ", "-", "-");
 	else if (what->is_long)
-		printf("%15" PRIu64 "  %-19s  %2u  ", stat->len_bytes,
-		       listing_time(when, sizeof(when), stat->put_at_ms), stat->n_replicas);
+		printf("%15" PRIu64 "  %-19s  ", stat->len_bytes,
+		       listing_time(when, sizeof(when), stat->put_at_ms));
 	cli_print_key(cli, key);
 }
 

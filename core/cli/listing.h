@@ -20,7 +20,7 @@ struct listing_what {
 /* listing_run -- CLI_OK, also when there is none; else it has been said. */
 int listing_run(struct cli *cli, const struct listing_what *what) MUST_CHECK;
 
-/* listing_json_stat -- the fields of a stat into the object that is open. */
+/* listing_json_stat -- what a list tells of an object, into the object that is open. */
 void listing_json_stat(struct json *json, const struct tiffin_stat *stat);
 
 /* listing_time -- "2026-11-29 19:27:11", local time; "-" for 0.  Gives buf. */

@@ -12,6 +12,7 @@
 #include "core/cli/interrupt.h"
 #include "core/cli/json.h"
 #include "core/cli/keys.h"
+#include "core/cli/put_batch.h"
 #include "core/cli/stream.h"
 #include "transfer/base/num.h"
 
@@ -21,8 +22,9 @@ struct tree {
 	struct put_tree_keys keys;
 	size_t dir_len; /* of the path above all files, its '/' included */
 	struct progress progress;
-	uint64_t n_files, n_failed, n_passed_over;
-	int status; /* of the first failure */
+	struct put_batch batch;                    /* of small files */
+	uint64_t n_files, n_failed, n_passed_over; /* n_files: large ones */
+	int status;                                /* of the first failure */
 };
 
 /* make_key -- CLI_OK, or it has been said. */
@@ -58,11 +60,66 @@ without_beside(char *below)
 		*slash = '\0';
 }
 
+/* read_small -- a whole file; *ret_bytes NULL: it is not small any more. */
+static int
+read_small(const struct tree *tree, int fd, const FTSENT *file, void **ret_bytes, size_t *ret_n)
+{
+	size_t cap = (size_t)file->fts_statp->st_size + 1, n = 0;
+	char *bytes = malloc(cap);
+
+	if (bytes == NULL)
+		return cli_fail_system(tree->cli, -ENOMEM, "a buffer");
+	while (n < cap) {
+		ssize_t r = read(fd, bytes + n, cap - n);
+
+		if (r < 0 && errno == EINTR && !interrupted())
+			continue;
+		if (r < 0) {
+			free(bytes);
+			return cli_fail_system(tree->cli, -errno, file->fts_path);
+		}
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	if (n == cap) {
+		free(bytes);
+		bytes = NULL;
+	}
+	*ret_bytes = bytes;
+	*ret_n = n;
+	return CLI_OK;
+}
+
+/* put_open -- the small ones wait in the batch, the others go at once. */
+static int
+put_open(struct tree *tree, int fd, const FTSENT *file, const char *key)
+{
+	struct stream_put what = {.key = key, .options = tree->options};
+	uint64_t len = (uint64_t)file->fts_statp->st_size;
+	void *bytes = NULL;
+	size_t n = 0;
+	int status;
+
+	if (len <= PUT_BATCH_SMALL) {
+		status = read_small(tree, fd, file, &bytes, &n);
+		if (status != CLI_OK)
+			return status;
+		if (bytes != NULL)
+			return put_batch_add(&tree->batch, key, &bytes, n);
+		if (lseek(fd, 0, SEEK_SET) < 0)
+			return cli_fail_system(tree->cli, -errno, file->fts_path);
+	}
+	what.len_bytes = len;
+	status = stream_in(tree->cli, fd, &what, &tree->progress);
+	tree->n_files += status == CLI_OK;
+	return status;
+}
+
 static int
 put_file(struct tree *tree, const FTSENT *file)
 {
 	char key[TIFFIN_KEY_MAX + 2], below[PATH_MAX];
-	struct stream_put what = {.key = key, .options = tree->options};
 	int fd, status;
 
 	if (strlen(file->fts_path + tree->dir_len) >= sizeof(below))
@@ -77,8 +134,7 @@ put_file(struct tree *tree, const FTSENT *file)
 	fd = open(file->fts_accpath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return cli_fail_system(tree->cli, -errno, file->fts_path);
-	what.len_bytes = (uint64_t)file->fts_statp->st_size;
-	status = stream_in(tree->cli, fd, &what, &tree->progress);
+	status = put_open(tree, fd, file, key);
 	close(fd);
 	return status;
 }
@@ -96,8 +152,6 @@ visit(struct tree *tree, const FTSENT *at)
 		return;
 	case FTS_F:
 		status = put_file(tree, at);
-		if (status == CLI_OK)
-			tree->n_files++;
 		break;
 	case FTS_DNR:
 	case FTS_ERR:
@@ -173,18 +227,26 @@ put_tree(struct cli *cli, const struct tiffin_put_options *options, const char *
 	if (fts == NULL)
 		return cli_fail_system(cli, -errno, dir);
 	cli_progress(cli, &tree.progress, keys.prefix, 0);
-	while (!interrupted() && !stops(tree.status) && (at = fts_read(fts)) != NULL) {
+	put_batch_init(&tree.batch, cli, options, &tree.progress);
+	while (!interrupted() && !stops(tree.status) && !stops(tree.batch.status) &&
+	       (at = fts_read(fts)) != NULL) {
 		if (at->fts_level == 0 && at->fts_info == FTS_F) {
 			tree.status = cli_fail_system(cli, -ENOTDIR, dir);
 			break;
 		}
 		visit(&tree, at);
 	}
+	if (!interrupted())
+		put_batch_flush(&tree.batch);
+	put_batch_fini(&tree.batch);
 	progress_end(&tree.progress);
 	fts_close(fts);
 
 	if (interrupted())
 		return CLI_INTERRUPTED;
+	tree.n_files += tree.batch.n_stored;
+	tree.n_failed += tree.batch.n_failed;
+	cli_keep(&tree.status, tree.batch.status);
 	print_outcome(&tree);
 	return tree.status;
 }

@@ -22,7 +22,7 @@
 #define OBJECT_BYTES  160 /* before the key: so keys are not side by side */
 #define KEY_CAP       128
 #define N_AHEAD       8
-#define N_BATCH       64
+#define N_BATCH       128
 
 struct shape {
 	const char *name;
@@ -139,21 +139,32 @@ make_probes(struct field *field)
 }
 
 static double
-get_all_s(struct field *field, bool is_batch)
+get_all_s(struct field *field)
+{
+	double start_s = now_s();
+
+	for (size_t i = 0; i < field->n_keys; i++)
+		if (index_get(field->index, field->probes[i].bytes, field->probes[i].len) == NULL)
+			abort();
+	return now_s() - start_s;
+}
+
+static double
+get_batches_s(struct field *field)
 {
 	double start_s = now_s();
 
 	for (size_t i = 0; i < field->n_keys; i += N_BATCH) {
-		const struct probe *probes = &field->probes[i];
-		struct index_probe batch[N_BATCH];
 		size_t n = field->n_keys - i < N_BATCH ? field->n_keys - i : N_BATCH;
+		struct index_probe batch[N_BATCH];
+		struct key *keys[N_BATCH];
 
 		for (size_t j = 0; j < n; j++)
-			batch[j] = (struct index_probe){probes[j].bytes, probes[j].len};
-		if (is_batch)
-			index_prefetch_all(field->index, batch, n);
+			batch[j] = (struct index_probe){field->probes[i + j].bytes,
+							field->probes[i + j].len};
+		index_get_all(field->index, batch, n, keys);
 		for (size_t j = 0; j < n; j++)
-			if (index_get(field->index, probes[j].bytes, probes[j].len) == NULL)
+			if (keys[j] == NULL)
 				abort();
 	}
 	return now_s() - start_s;
@@ -210,6 +221,20 @@ take_all_s(struct field *field)
 	return now_s() - start_s;
 }
 
+/* best -- of five: what others do on the machine only adds. */
+static double
+best(double (*run_s)(struct field *field), struct field *field)
+{
+	double least_s = run_s(field);
+
+	for (unsigned i = 0; i < 4; i++) {
+		double s = run_s(field);
+
+		least_s = s < least_s ? s : least_s;
+	}
+	return least_s;
+}
+
 static void
 print_figures(struct field *field, const struct shape *shape)
 {
@@ -217,12 +242,10 @@ print_figures(struct field *field, const struct shape *shape)
 
 	printf("name=%s n_keys=%zu", shape->name, field->n_keys);
 	printf(" put_ns=%.0f", put_all_s(field) * 1e9 / n);
-	printf(" get_ns=%.0f", get_all_s(field, /* is_batch= */ false) * 1e9 / n);
-	printf(" get_batch_ns=%.0f", get_all_s(field, /* is_batch= */ true) * 1e9 / n);
-	walk_all_s(field);
-	printf(" mkeys_per_s=%.2f", n / walk_all_s(field) / 1e6);
-	roll_up_s(field);
-	printf(" top_level_ms=%.3f", roll_up_s(field) * 1e3);
+	printf(" get_ns=%.0f", best(get_all_s, field) * 1e9 / n);
+	printf(" get_batch_ns=%.0f", best(get_batches_s, field) * 1e9 / n);
+	printf(" mkeys_per_s=%.2f", n / best(walk_all_s, field) / 1e6);
+	printf(" top_level_ms=%.3f", best(roll_up_s, field) * 1e3);
 	printf(" ram_bytes_per_key=%.1f", (double)index_ram_bytes(field->index) / n);
 	printf(" take_ns=%.0f\n", take_all_s(field) * 1e9 / n);
 }

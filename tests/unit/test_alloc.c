@@ -381,6 +381,22 @@ take__when_a_hole_fits_exactly__fills_it_and_leaves_longer_ones_whole(void **sta
 }
 
 static void
+take__when_several_holes_of_a_class_fit__takes_the_shortest_and_of_those_the_left_one(void **state)
+{
+	static const uint64_t lens[] = {1030, 1026, 1026, 1025};
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a;
+
+	(void)state;
+	assert_int_equal(alloc_new(9000 * GRAIN, &alloc), 0);
+	fill_and_free_every_other(alloc, lens, array_len(lens));
+
+	assert_int_equal(alloc_take(alloc, 1026 * GRAIN, &a), 0);
+
+	assert_int_equal(a.offset_bytes, 1031 * GRAIN);
+}
+
+static void
 take__when_only_one_late_run_of_its_class_fits__finds_it(void **state)
 {
 	/* All of one class, the long one hidden behind a head that will be taken. */
@@ -573,6 +589,8 @@ main(void)
 		cmocka_unit_test(take__of_the_whole_segment__leaves_no_hole),
 		cmocka_unit_test(
 			take__when_a_hole_fits_exactly__fills_it_and_leaves_longer_ones_whole),
+		cmocka_unit_test(
+			take__when_several_holes_of_a_class_fit__takes_the_shortest_and_of_those_the_left_one),
 		cmocka_unit_test(take__when_only_one_late_run_of_its_class_fits__finds_it),
 		cmocka_unit_test(
 			take_pieces__when_no_run_is_long_enough__takes_the_longest_ones_in_order),

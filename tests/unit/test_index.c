@@ -266,6 +266,18 @@ do_look_up(struct story *story)
 	     index_has_below(story->index, text.bytes, text.len) == model_has_below(story, &text));
 }
 
+/* some_skip -- of a directory of key, or of anything. */
+static void
+some_skip(struct story *story, const struct key *key, struct text *ret)
+{
+	if (rand_below(&story->rand, 3) == 0) {
+		some_known_text(story, ret);
+		return;
+	}
+	ret->len = 1 + rand_below(&story->rand, key->len_bytes);
+	memcpy(ret->bytes, key->bytes, ret->len);
+}
+
 /* do_walk -- below a prefix, behind a key, now and then leaving some out. */
 static void
 do_walk(struct story *story)
@@ -289,18 +301,15 @@ do_walk(struct story *story)
 	}
 
 	index_walk_start(&walk, story->index, prefix.bytes, prefix.len, after.bytes, after.len);
-	for (; at < end; at++) {
+	while (at < end) {
 		const struct key *key = index_walk_next(&walk);
 
 		tell(story, key == story->keys[at]);
-		if (rand_below(&story->rand, 8) > 0)
-			continue;
-		past.len = 1 + rand_below(&story->rand, key->len_bytes);
-		memcpy(past.bytes, key->bytes, past.len);
-		if (rand_below(&story->rand, 4) == 0)
-			some_known_text(story, &past);
-		index_walk_skip(&walk, past.bytes, past.len);
-		at = model_past(story, at + 1, &past) - 1;
+		for (at++; rand_below(&story->rand, 4) == 0;) {
+			some_skip(story, key, &past);
+			index_walk_skip(&walk, past.bytes, past.len);
+			at = model_past(story, at, &past);
+		}
 	}
 	tell(story, index_walk_next(&walk) == NULL);
 	tell(story, index_walk_next(&walk) == NULL);

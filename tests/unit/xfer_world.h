@@ -113,7 +113,8 @@ world_target(struct world *w, const char *endpoint)
 	assert_int_equal(engine_target(w->engine, &desc, &w->target), 0);
 }
 
-/* world_open -- make: the client's one transport; listen: "unix" (in a folder of its own) or an address. */
+/* world_open -- make: the client's one transport; listen: "unix" (in a folder of its own) or an
+ * address. */
 static inline struct world *
 world_open(int (*make)(struct transport **), const char *listen)
 {
@@ -254,7 +255,8 @@ run(struct world *w, struct op *op)
 	return engine_run(w->engine, &batch);
 }
 
-static const uint64_t world_sizes[] = {1, 2, 7, 63, 4095, 4096, 4097, 65537, 262145, 1048576, 3000001};
+static const uint64_t world_sizes[] = {1,    2,     7,      63,      4095,   4096,
+				       4097, 65537, 262145, 1048576, 3000001};
 
 /* Every size, at odd offsets, both ways: bytes, gaps and sums are right. */
 static inline void

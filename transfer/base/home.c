@@ -2,14 +2,12 @@
 #include "transfer/base/home.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/tiffin.h"
 #include "transfer/base/err.h"
 
 static void
@@ -84,20 +82,4 @@ home_make(const char *dir)
 	if (st.st_uid != geteuid() || (st.st_mode & 022) != 0)
 		return err_new(-EPERM);
 	return 0;
-}
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct home ours;
-
-static void
-look_up(void)
-{
-	home_init(&ours, geteuid());
-}
-
-const char *
-tiffin_master_default(void)
-{
-	pthread_once(&once, look_up);
-	return ours.master;
 }

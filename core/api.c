@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Opening and closing: where the real world comes in. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/ask.h"
+#include "core/beat.h"
+#include "core/link_sock.h"
+#include "core/mount.h"
+#include "core/why.h"
+#include "transfer/base/err.h"
+#include "transfer/base/home.h"
+#include "transfer/base/num.h"
+#include "transfer/base/sock.h"
+
+#define OPEN_MS  5000
+#define GRACE_MS 100  /* calls under way may end by themselves for so long when we close */
+#define LEAVE_MS 1000 /* a master that is silent is not waited for any longer at the end */
+
+static pthread_once_t home_once = PTHREAD_ONCE_INIT;
+static struct home home_ours;
+
+static void
+home_look_up(void)
+{
+	home_init(&home_ours, geteuid());
+}
+
+const char *
+tiffin_master_default(void)
+{
+	pthread_once(&home_once, home_look_up);
+	return home_ours.master;
+}
+
+/* What tiffin_open() gathers on its way. */
+struct opening {
+	struct tiffin_options options;
+	char name[NAME_MAX_BYTES + 1];
+	struct greet_config config;
+	struct rand rand;
+};
+
+static bool
+is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < len; i++)
+		if (name[i] <= ' ' || name[i] > '~')
+			return false;
+	return len >= 1 && len <= NAME_MAX_BYTES;
+}
+
+/* default_name -- "program-pid", fit for the wire. */
+static void
+default_name(char *ret, size_t cap)
+{
+	snprintf(ret, cap, "%.100s-%d", program_invocation_short_name, (int)getpid());
+	for (char *at = ret; *at != '\0'; at++)
+		if (*at <= ' ' || *at > '~')
+			*at = '_';
+}
+
+static int
+load_key(struct opening *opening, const char *path)
+{
+	int r;
+
+	if (path == NULL)
+		return 0;
+	r = key_load(path, &opening->config.key);
+	if (r == -EACCES)
+		return why_set(TIFFIN_E_DENIED,
+			       "%s: can't be read, or can be read by others; its "
+			       "mode must be 0600",
+			       path);
+	if (r == -EINVAL)
+		return why_set(TIFFIN_E_INVALID, "%s: is no cluster key (64 hexadecimal digits)",
+			       path);
+	return r < 0 ? why_system(r, path) : 0;
+}
+
+/* judge -- everything the caller says, once. */
+static int
+judge(const struct tiffin_options *options, struct opening *opening)
+{
+	struct tiffin_options *mine = &opening->options;
+	struct sock_addr addr;
+	int r;
+
+	if (options != NULL && options->struct_bytes < sizeof(*options))
+		return why_set(TIFFIN_E_INVALID, "tiffin_options: set struct_bytes");
+	if (options != NULL)
+		*mine = *options;
+	if (mine->master == NULL)
+		mine->master = tiffin_master_default();
+	if (mine->tenant == NULL)
+		mine->tenant = "default";
+	if (mine->open_ms == 0)
+		mine->open_ms = OPEN_MS;
+	default_name(opening->name, sizeof(opening->name));
+	if (mine->name == NULL)
+		mine->name = opening->name;
+	if (!is_name(mine->name) || !is_name(mine->tenant))
+		return why_set(TIFFIN_E_INVALID,
+			       "names of clients and tenants are 1 to %d "
+			       "printable characters without a blank",
+			       NAME_MAX_BYTES);
+	if (sock_addr_parse(mine->master, &addr) != 0)
+		return why_set(TIFFIN_E_INVALID,
+			       "\"%s\" is not the address of a master, or its "
+			       "name is not known; write unix:/path or host:port",
+			       mine->master);
+	r = load_key(opening, mine->key_file);
+	if (r != 0)
+		return r;
+
+	r = rand_init_os(&opening->rand);
+	if (r < 0)
+		return why_system(r, "asking for randomness");
+	opening->config.client_id = rand_id(&opening->rand);
+	opening->config.name = mine->name;
+	opening->config.tenant = mine->tenant;
+	opening->config.must_prove = !sock_addr_is_local(&addr);
+	return 0;
+}
+
+static void
+link_free_at(struct link **at)
+{
+	if (*at != NULL)
+		(*at)->ops->free(*at);
+}
+
+/* build -- a client in the real world, not connected yet. */
+static int
+build(struct opening *opening, struct tiffin_client **ret_client)
+{
+	cleanup_with(engine_free_at) struct engine *engine = NULL;
+	cleanup_with(link_free_at) struct link *link = NULL;
+	struct client_world world;
+	int r;
+
+	r = link_sock_new(opening->options.master, &opening->config, &link);
+	if (r < 0)
+		return why_system(r, "opening a client");
+	r = engine_new(clock_real(), &engine);
+	if (r == 0)
+		r = engine_add_default(engine);
+	if (r < 0)
+		return why_system(r, "starting the transfer engine");
+
+	world = (struct client_world){
+		.clock = clock_real(),
+		.client_id = opening->config.client_id,
+		.seed = rand_u64(&opening->rand),
+		.link_taken = &link,
+		.engine_taken = &engine,
+		.name = opening->options.name,
+		.master = opening->options.master,
+		.timeout_ms = opening->options.timeout_ms,
+		.transfer_ms = opening->options.transfer_ms,
+		.no_verify = opening->options.no_verify,
+		.has_key = opening->config.key.present,
+		.door = &opening->config,
+	};
+	r = client_new(&world, ret_client);
+	return r < 0 ? why_system(r, "opening a client") : 0;
+}
+
+int
+tiffin_open(const struct tiffin_options *options, struct tiffin_client **ret_client)
+{
+	struct opening opening = {0};
+	struct tiffin_client *client = NULL;
+	int r;
+
+	if (ret_client == NULL)
+		return why_set(TIFFIN_E_INVALID, "there is no place for the client");
+	r = judge(options, &opening);
+	if (r == 0)
+		r = build(&opening, &client);
+	if (r != 0)
+		return r;
+
+	r = beat_ping_until(client, clock_ns(client->clock) + opening.options.open_ms * NS_PER_MS);
+	if (r == 0 && (r = beat_start(client)) < 0)
+		r = why_system(r, "starting the beat thread");
+	if (r != 0) {
+		client->link->ops->stop(client->link);
+		client_free(client);
+		return r;
+	}
+	*ret_client = client;
+	return 0;
+}
+
+/* say_goodbye -- nothing that we had is needed any more. */
+static void
+say_goodbye(struct tiffin_client *client)
+{
+	const struct msg_leave msg = {};
+	cleanup_with(ask_fini) struct ask ask;
+	struct link_session session;
+
+	client->link->ops->session(client->link, &session);
+	if (session.n_joins == 0)
+		return; /* we never met */
+	ask_init(&ask, client);
+	(void)ask_call(&ask, MSG_leave, msg_leave_encode(&ask.payload, &msg),
+		       clock_ns(client->clock) + LEAVE_MS * NS_PER_MS);
+}
+
+/* wait_for_calls -- until none is under way, for so long at most. */
+static void
+wait_for_calls(struct tiffin_client *client, uint64_t len_ms)
+{
+	uint64_t until = num_add_sat(clock_ns(client->clock), len_ms * NS_PER_MS);
+
+	while (atomic_load(&client->n_calls) > 0 && clock_ns(client->clock) < until)
+		clock_sleep_ms(client->clock, 1);
+}
+
+void
+tiffin_close(struct tiffin_client *client)
+{
+	int r;
+
+	if (client == NULL)
+		return;
+	r = client_enter(client);
+	if (r != 0) /* another process's, or being closed already */
+		return;
+	atomic_store(&client->is_closing, true);
+	atomic_fetch_sub(&client->n_calls, 1);
+
+	wait_for_calls(client, GRACE_MS);
+	beat_stop(client);
+	lease_keeper_flush(client);
+	mount_close_all(client, clock_ns(client->clock) + LEAVE_MS * NS_PER_MS);
+	say_goodbye(client);
+	client->link->ops->stop(client->link);
+	while (atomic_load(&client->n_calls) > 0)
+		wait_for_calls(client, LEAVE_MS);
+	client_free(client);
+}
+
+static int
+ping(struct tiffin_client *client)
+{
+	return beat_ping_until(client, client_until(client, 0));
+}
+
+int
+tiffin_ping(struct tiffin_client *client)
+{
+	int r = client_enter(client);
+
+	return r != 0 ? r : client_leave(client, ping(client));
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * check.c -- every law that ties the books together, asserted by counting anew.
+ *
+ *      segment     its runs don't overlap; live + resting = used; its claims are those of puts,
+ * ghosts, rests object      in index, map and LRU, or a ghost, or under a put: one of them, and in
+ * the right states client      what it counts hangs on it answer      the first that waits has to
+ * wait
+ *
+ * For tests and the simulation: it walks everything.
+ */
+#include <string.h>
+
+#include "master/books.h"
+#include "transfer/base/vec.h"
+
+/* A run of bytes of one segment, and whether a claim is held for it. */
+struct held {
+	struct extent extent;
+	bool has_claim;
+};
+
+struct helds {
+	VEC(struct held) runs;
+};
+
+static uint64_t
+rounded(uint64_t bytes)
+{
+	return (bytes + ALLOC_GRAIN - 1) / ALLOC_GRAIN * ALLOC_GRAIN;
+}
+
+static size_t
+count(const struct list *list)
+{
+	size_t n = 0;
+
+	list_each(list, link) n++;
+	return n;
+}
+
+static uint64_t
+extents_bytes(const struct replica *rep)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < rep->n_extents; i++)
+		bytes += replica_extents(rep)[i].len_bytes;
+	return bytes;
+}
+
+/* ---- segments ---- */
+
+static void
+hold(struct helds *helds, const struct extent *extents, uint32_t n, bool has_claim)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		int r = vec_push(&helds->runs, (struct held){extents[i], has_claim});
+
+		assert(r == 0);
+	}
+}
+
+static int
+compare_helds(const void *a, const void *b)
+{
+	uint64_t x = ((const struct held *)a)->extent.offset_bytes;
+	uint64_t y = ((const struct held *)b)->extent.offset_bytes;
+
+	return (x > y) - (x < y);
+}
+
+/* Gives the bytes, rounded. */
+static uint64_t
+check_no_overlap(const struct segment *segment, struct helds *helds)
+{
+	uint64_t end = 0, bytes = 0;
+
+	if (helds->runs.n > 0)
+		qsort(helds->runs.at, helds->runs.n, sizeof(*helds->runs.at), compare_helds);
+	for (size_t i = 0; i < helds->runs.n; i++) {
+		struct extent ext = helds->runs.at[i].extent;
+
+		assert(ext.len_bytes > 0 && ext.offset_bytes >= end);
+		end = ext.offset_bytes + rounded(ext.len_bytes);
+		assert(end <= segment->size_bytes);
+		bytes += rounded(ext.len_bytes);
+	}
+	return bytes;
+}
+
+static void
+check_claims(const struct segment *segment, const struct helds *helds)
+{
+	uint32_t *n_claims = calloc(segment->n_chunks, sizeof(*n_claims));
+	size_t n_open = 0;
+
+	assert(n_claims != NULL);
+	for (size_t i = 0; i < helds->runs.n; i++) {
+		struct extent ext = helds->runs.at[i].extent;
+		uint64_t last = (ext.offset_bytes + ext.len_bytes - 1) / segment->chunk_bytes;
+
+		for (uint64_t at = ext.offset_bytes / segment->chunk_bytes; at <= last; at++)
+			n_claims[at] += helds->runs.at[i].has_claim;
+	}
+	for (uint32_t i = 0; i < segment->n_chunks; i++) {
+		assert(segment->chunks[i].n_claims == n_claims[i]);
+		assert(implies(n_claims[i] > 0, segment->chunks[i].is_open));
+		n_open += segment->chunks[i].is_open;
+	}
+	assert(segment->open_chunks.n == n_open);
+	for (size_t i = 0; i < n_open; i++)
+		assert(segment->chunks[segment->open_chunks.at[i]].is_open);
+	free(n_claims);
+}
+
+static void
+check_replica(const struct segment *segment, const struct replica *rep)
+{
+	bool is_its_objects = false;
+
+	replica_check(rep);
+	assert(rep->segment == segment);
+	assert(rep->object->magic == OBJECT_MAGIC);
+	object_each_replica(rep->object, other) is_its_objects |= other == rep;
+	assert(is_its_objects);
+}
+
+static size_t
+check_rests(const struct segment *segment, struct helds *helds)
+{
+	uint64_t bytes = 0;
+	size_t n_gated = 0;
+
+	list_each(&segment->rests, link)
+	{
+		const struct rest *rest = list_of(link, struct rest, at_segment);
+
+		assert(rest->segment == segment);
+		hold(helds, rest->extents, rest->n_extents, rest->has_claim);
+		for (uint32_t i = 0; i < rest->n_extents; i++)
+			bytes += rounded(rest->extents[i].len_bytes);
+		n_gated += rest->is_gated;
+		assert((rest->heap_at != 0) != list_link_is_on(&rest->at_stage));
+		assert(implies(rest->is_gated, rest->heap_at == 0));
+	}
+	assert(segment->resting_bytes == bytes);
+	return n_gated;
+}
+
+/* Gives the gates' fences. */
+static size_t
+check_gates(const struct master *master, const struct segment *segment)
+{
+	size_t n_fences = 0;
+
+	list_each(&segment->gates, link)
+	{
+		const struct gate *gate = list_of(link, struct gate, at_segment);
+
+		assert(gate->waits_for_mount || !list_is_empty(&gate->fences));
+		list_each(&gate->fences, at)
+		{
+			const struct fence *fence = list_of(at, struct fence, at_gate);
+
+			assert(fence->gate == gate && fence->segment == segment);
+			assert(map_get(&master->quarantine.fences, fence->id) == fence);
+			n_fences++;
+		}
+		list_each(&gate->rests, at) assert(list_of(at, struct rest, at_stage)->is_gated);
+	}
+	return n_fences;
+}
+
+static void
+check_segment(const struct master *master, const struct segment *segment, size_t *n_gated,
+	      size_t *n_fences)
+{
+	struct helds helds = {0};
+	uint64_t bytes;
+
+	assert(segment->magic == SEGMENT_MAGIC);
+	assert(map_get(&master->segments, segment->id) == segment);
+	assert(segment_is_here(segment) == (segment->client != NULL));
+	alloc_check(segment->alloc);
+	assert(count(&segment->replicas) == segment->n_replicas);
+	list_each(&segment->replicas, link)
+	{
+		const struct replica *rep = list_of(link, struct replica, at_segment);
+
+		check_replica(segment, rep);
+		hold(&helds, replica_extents(rep), rep->n_extents, !rep->object->is_indexed);
+	}
+	*n_gated += check_rests(segment, &helds);
+	*n_fences += check_gates(master, segment);
+	bytes = check_no_overlap(segment, &helds);
+	/* what leaves with its segment is not given back to it */
+	if (segment->state != SEGMENT_LEAVING) {
+		assert(bytes == alloc_used_bytes(segment->alloc));
+		check_claims(segment, &helds);
+	}
+	vec_fini(&helds.runs);
+}
+
+static void
+check_segments(const struct master *master)
+{
+	const struct quarantine *q = &master->quarantine;
+	size_t n_gated = 0, n_fences = 0, n_ok = 0;
+	uint64_t size = 0, resting = 0;
+
+	assert(count(&master->all_segments) == master->segments.n);
+	assert(counter_get(&master->counters.segments) == master->segments.n);
+	list_each(&master->all_segments, link)
+	{
+		const struct segment *segment = list_of(link, struct segment, at_master);
+
+		check_segment(master, segment, &n_gated, &n_fences);
+		resting += segment->resting_bytes;
+		size += segment_is_here(segment) ? segment->size_bytes : 0;
+		n_ok += segment->state == SEGMENT_OK;
+	}
+	assert(size == master->size_bytes);
+	assert(n_ok == master->placeable.n);
+	for (size_t i = 0; i < master->placeable.n; i++)
+		assert(master->placeable.at[i]->state == SEGMENT_OK);
+	assert(q->resting_bytes == resting);
+	assert(q->n_gated == n_gated && q->fences.n == n_fences);
+	for (size_t i = 1; i < q->heap.n; i++) {
+		assert(q->heap.at[i]->heap_at == i);
+		assert(i == 1 || q->heap.at[i / 2]->until_ms <= q->heap.at[i]->until_ms);
+	}
+}
+
+/* ---- objects ---- */
+
+static void
+check_copies(const struct object *object, unsigned states, uint64_t len_bytes)
+{
+	unsigned n = 0;
+
+	object_each_replica(object, rep)
+	{
+		assert(rep->object == object);
+		assert(states & (1u << rep->state));
+		assert(extents_bytes(rep) == len_bytes);
+		for (const struct replica *other = rep->next; other != NULL; other = other->next)
+			assert(other->segment != rep->segment);
+		n++;
+	}
+	assert(n == object->n_replicas);
+}
+
+static void
+check_indexed(const struct master *master)
+{
+	const struct tenant *tenant = &master->tenant;
+	uint64_t id, n_with_bytes = 0, bytes = 0, copies_bytes = 0;
+	void *value;
+
+	for (size_t at = 0; map_next(&master->objects, &at, &id, &value);) {
+		const struct object *object = value;
+
+		assert(object->magic == OBJECT_MAGIC && object->id == id);
+		assert(object->is_indexed && !object->is_ghost);
+		assert(id < master->next_object_id);
+		assert(object->batch <= master->batch);
+		assert(index_get(tenant->index, object->key.bytes, object->key.len_bytes) ==
+		       &object->key);
+		assert(implies(object->len_bytes > 0, object->n_replicas > 0));
+		assert(list_link_is_on(&object->at_lru) == (object->len_bytes > 0));
+		check_copies(object, 1u << REPLICA_COMPLETE, object->len_bytes);
+		n_with_bytes += object->len_bytes > 0;
+		bytes += object->len_bytes;
+		copies_bytes += object->len_bytes * object->n_replicas;
+	}
+	index_check(tenant->index);
+	assert(index_count(tenant->index) == master->objects.n);
+	assert(tenant->n_objects == master->objects.n && tenant->bytes == bytes);
+	assert(counter_get(&master->counters.objects) == master->objects.n);
+	assert(counter_get(&master->counters.object_bytes) == copies_bytes);
+	assert(count(&master->lru) == n_with_bytes);
+	list_each(&master->lru, link) assert(list_of(link, struct object, at_lru)->is_indexed);
+}
+
+static void
+check_ghosts(const struct master *master)
+{
+	size_t n = 0;
+
+	list_each(&master->ghost_list, link)
+	{
+		const struct object *object = list_of(link, struct object, at_lru);
+
+		assert(object->magic == OBJECT_MAGIC);
+		assert(object->is_ghost && !object->is_indexed && object->replicas != NULL);
+		assert(map_get(&master->ghosts, object->id) == object);
+		check_copies(object, 1u << REPLICA_REMOVED | 1u << REPLICA_FAILED,
+			     object->len_bytes);
+		n++;
+	}
+	assert(master->ghosts.n == n);
+}
+
+static void
+check_put(const struct master *master, const struct put *put)
+{
+	const struct put *same = map_get(&master->puts_by_key, put->key_hash);
+
+	while (same != NULL && same != put)
+		same = same->next_same_key;
+	assert(same == put);
+	assert(map_get(&master->puts_by_id, put->object->id) == put);
+	assert(!put->object->is_indexed && !put->object->is_ghost);
+	assert(!list_link_is_on(&put->object->at_lru));
+	assert(put->object->id < master->next_object_id);
+	assert(implies(put->room_bytes > 0, put->object->n_replicas > 0));
+	check_copies(put->object, 1u << REPLICA_PROCESSING, put->room_bytes);
+}
+
+static void
+check_puts(const struct master *master)
+{
+	uint64_t last_ms = 0;
+	size_t n = 0, n_chained = 0;
+	uint64_t hash;
+	void *value;
+
+	list_each(&master->puts, link)
+	{
+		const struct put *put = list_of(link, struct put, at_lease);
+
+		assert(put->lease_until_ms >= last_ms);
+		last_ms = put->lease_until_ms;
+		check_put(master, put);
+		n++;
+	}
+	assert(master->puts_by_id.n == n);
+	assert(counter_get(&master->counters.puts_under_way) == n);
+	for (size_t at = 0; map_next(&master->puts_by_key, &at, &hash, &value);)
+		for (const struct put *put = value; put != NULL; put = put->next_same_key)
+			n_chained++;
+	assert(n_chained == n);
+	assert(master->next_object_id <= master->reserved_object_id);
+}
+
+/* ---- clients ---- */
+
+static void
+check_client(const struct master *master, const struct client *client)
+{
+	size_t bytes = 0;
+
+	assert(map_get(&master->clients, client->id) == client);
+	assert(client->heard_ms <= master->now_ms);
+	assert(implies(client->peer != NULL, client->peer->client == client));
+	assert(count(&client->segments) == client->n_segments);
+	assert(count(&client->puts) == client->n_puts);
+	assert(count(&client->answers) == client->n_answers);
+	list_each(&client->segments, link)
+		assert(list_of(link, struct segment, at_client)->client == client);
+	list_each(&client->puts, link)
+		assert(list_of(link, struct put, at_client)->client == client);
+	list_each(&client->answers, link)
+	{
+		const struct answer *answer = list_of(link, struct answer, at_client);
+
+		assert(answer->client == client);
+		assert(answer->is_lasting || list_link_is_on(&answer->at_held));
+		bytes += buf_len(&answer->frame);
+	}
+	assert(client->answer_bytes == bytes);
+}
+
+static void
+check_clients(const struct master *master)
+{
+	assert(count(&master->heard) == master->clients.n);
+	assert(counter_get(&master->counters.clients) == master->clients.n);
+	list_each(&master->heard, link)
+		check_client(master, list_of(link, struct client, at_heard));
+	list_each(&master->peers, link)
+	{
+		const struct peer *peer = list_of(link, struct peer, at_master);
+
+		assert(implies(peer->client != NULL, peer->client->peer == peer));
+		assert(implies(peer->client == NULL, list_is_empty(&peer->parked)));
+	}
+	list_each(&master->parked, link)
+		assert(list_of(link, struct parked, at_master)->peer->client != NULL);
+}
+
+/* Those behind the first may have to wait for less, but they keep the order. */
+static void
+check_held(const struct list *held, uint64_t done)
+{
+	const struct list_link *first = list_first(held);
+
+	assert(implies(first != NULL, list_of(first, struct answer, at_held)->batch > done));
+}
+
+void
+master_check(const struct master *master)
+{
+	assert(master->progress.synced <= master->progress.committed);
+	assert(master->progress.committed < master->batch);
+	check_segments(master);
+	check_indexed(master);
+	check_ghosts(master);
+	check_puts(master);
+	check_clients(master);
+	check_held(&master->held, master->progress.committed);
+	check_held(&master->held_sync, master->progress.synced);
+}

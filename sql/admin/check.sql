@@ -1,0 +1,126 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- check.sql -- every law of the books; finds nothing when all is well.
+--
+-- Each row: the law that is broken, the id of the row that breaks it, and more words.
+-- It reads everything: allow about 5 us an object.
+
+.timeout 5000
+.mode box
+
+SELECT law, id, detail FROM (
+
+-- The file itself, page by page.
+SELECT 'the file is damaged' AS law, NULL AS id, quick_check AS detail
+  FROM pragma_quick_check
+ WHERE quick_check <> 'ok'
+
+UNION ALL
+SELECT 'there is not one cluster row', NULL, count(*) || ' rows'
+  FROM cluster
+HAVING count(*) <> 1
+
+-- Whose bytes are they?
+UNION ALL
+SELECT 'two extents overlap', object_id,
+       'segment ' || segment_id || ' at ' || offset_bytes || ', taken up to ' || taken_up_to
+  FROM (SELECT object_id, segment_id, offset_bytes,
+               max(offset_bytes + len_bytes) OVER (
+                   PARTITION BY segment_id ORDER BY offset_bytes, object_id
+                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS taken_up_to
+          FROM v_extent)
+ WHERE taken_up_to > offset_bytes
+
+UNION ALL
+SELECT 'an extent lies outside its segment', object_id,
+       v_extent.offset_bytes || ' + ' || v_extent.len_bytes || ' of ' || segment.len_bytes
+  FROM v_extent
+  JOIN segment USING (segment_id)
+ WHERE v_extent.offset_bytes + v_extent.len_bytes > segment.len_bytes
+
+UNION ALL
+SELECT 'an extent does not begin at a multiple of 512', object_id,
+       'segment ' || segment_id || ' at ' || offset_bytes
+  FROM v_extent
+ WHERE offset_bytes % 512 <> 0
+
+UNION ALL
+SELECT 'an extent has no replica', extent_id, 'replica ' || extent_id / 4096
+  FROM extent
+  LEFT JOIN replica ON replica_id = extent_id / 4096
+ WHERE replica_id IS NULL
+
+UNION ALL
+SELECT 'a replica of one run has extents too', replica_id, 'extent ' || extent_id
+  FROM extent
+  JOIN replica ON replica_id = extent_id / 4096
+ WHERE replica.offset_bytes IS NOT NULL
+
+UNION ALL
+SELECT 'a replica lacks an extent', extent_id / 4096,
+       count(*) || ' there, the last is number ' || max(extent_id % 4096)
+  FROM extent
+ GROUP BY extent_id / 4096
+HAVING count(*) <> max(extent_id % 4096) + 1
+
+UNION ALL
+SELECT 'a replica''s extents are not its object''s length', replica_id,
+       coalesce(run_bytes, 0) || ' of ' || object.len_bytes
+  FROM replica
+  JOIN object ON object_id = replica_id / 8
+  LEFT JOIN (SELECT extent_id / 4096 AS of_replica, sum(len_bytes) AS run_bytes
+               FROM extent
+              GROUP BY 1) ON of_replica = replica_id
+ WHERE replica.offset_bytes IS NULL
+   AND coalesce(run_bytes, 0) <> object.len_bytes
+
+-- Replicas.
+UNION ALL
+SELECT 'a replica has no object', replica_id, 'object ' || replica_id / 8
+  FROM replica
+  LEFT JOIN object ON object_id = replica_id / 8
+ WHERE object_id IS NULL
+
+UNION ALL
+SELECT 'a replica has no segment', replica_id, 'segment ' || replica.segment_id
+  FROM replica
+  LEFT JOIN segment USING (segment_id)
+ WHERE segment.segment_id IS NULL
+
+UNION ALL
+SELECT 'two replicas of an object share a segment', replica_id / 8, 'segment ' || segment_id
+  FROM replica
+ GROUP BY replica_id / 8, segment_id
+HAVING count(*) > 1
+
+-- Objects.
+UNION ALL
+SELECT 'an object has no replica', object_id, len_bytes || ' bytes'
+  FROM object
+  LEFT JOIN replica ON replica_id BETWEEN object_id * 8 AND object_id * 8 + 7
+ WHERE replica_id IS NULL
+   AND len_bytes > 0
+
+UNION ALL
+SELECT 'an object has no tenant', object_id, 'tenant ' || object.tenant_id
+  FROM object
+  LEFT JOIN tenant USING (tenant_id)
+ WHERE tenant.tenant_id IS NULL
+
+UNION ALL
+SELECT 'two objects have one key', max(object_id), 'and ' || min(object_id)
+  FROM object
+ GROUP BY tenant_id, key
+HAVING count(*) > 1
+
+UNION ALL
+SELECT 'a key holds NUL', object_id, hex(key)
+  FROM object
+ WHERE instr(key, x'00') > 0
+
+-- Chunks.
+UNION ALL
+SELECT 'an open chunk has no segment', open_chunk.segment_id, 'chunk ' || chunk
+  FROM open_chunk
+  LEFT JOIN segment USING (segment_id)
+ WHERE segment.segment_id IS NULL
+);

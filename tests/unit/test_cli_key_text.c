@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/cli/key_text.h"
+
+static void
+utf8__is_judged_as_the_standard_does(void **state)
+{
+	static const char *const good[] = {
+		"",
+		"abc",
+		"\xc2\x80",
+		"\xdf\xbf",
+		"\xe0\xa0\x80",
+		"\xed\x9f\xbf",
+		"\xee\x80\x80",
+		"\xef\xbf\xbf",
+		"\xf0\x90\x80\x80",
+		"\xf4\x8f\xbf\xbf",
+	};
+	static const char *const bad[] = {
+		"\x80",
+		"\xc0\x80",
+		"\xc1\xbf",
+		"\xc3",
+		"\xc3(",
+		"\xe0\x9f\xbf",
+		"\xe2\x82",
+		"\xed\xa0\x80",
+		"\xf0\x8f\xbf\xbf",
+		"\xf4\x90\x80\x80",
+		"\xf5\x80\x80\x80",
+		"\xff",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_len(good); i++)
+		assert_true(utf8_is_valid(good[i]));
+	for (size_t i = 0; i < array_len(bad); i++)
+		assert_false(utf8_is_valid(bad[i]));
+}
+
+static void
+key__with_odd_bytes__is_one_line_for_people(void **state)
+{
+	char buf[KEY_TEXT_CAP];
+
+	(void)state;
+	key_show(buf, sizeof(buf), "a\nb\\c\x01\xff\x7f/\xc3\xa9");
+
+	assert_string_equal(buf, "a\\nb\\\\c\\x01\\xff\\x7f/\xc3\xa9");
+}
+
+static void
+key__that_does_not_fit__is_cut_before_a_whole_character(void **state)
+{
+	char buf[5];
+
+	(void)state;
+	key_show(buf, sizeof(buf), "ab\nc");
+	assert_string_equal(buf, "ab\\n");
+
+	key_show(buf, sizeof(buf), "abc\xc3\xa9");
+	assert_string_equal(buf, "abc");
+}
+
+static void
+longest_key__of_the_oddest_bytes__fits(void **state)
+{
+	char key[1025], buf[KEY_TEXT_CAP];
+
+	(void)state;
+	memset(key, 0xff, 1024);
+	key[1024] = '\0';
+
+	assert_int_equal(strlen(key_show(buf, sizeof(buf), key)), 4096);
+}
+
+static void
+base64__agrees_with_the_rfc(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"", ""},
+		{"f", "Zg=="},
+		{"fo", "Zm8="},
+		{"foo", "Zm9v"},
+		{"foob", "Zm9vYg=="},
+		{"fooba", "Zm9vYmE="},
+		{"foobar", "Zm9vYmFy"},
+	};
+	char buf[16];
+
+	(void)state;
+	for (size_t i = 0; i < array_len(pairs); i++)
+		assert_string_equal(base64(buf, sizeof(buf), pairs[i][0], strlen(pairs[i][0])),
+				    pairs[i][1]);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(utf8__is_judged_as_the_standard_does),
+		cmocka_unit_test(key__with_odd_bytes__is_one_line_for_people),
+		cmocka_unit_test(key__that_does_not_fit__is_cut_before_a_whole_character),
+		cmocka_unit_test(longest_key__of_the_oddest_bytes__fits),
+		cmocka_unit_test(base64__agrees_with_the_rfc),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -39,6 +39,7 @@ keep_orders(struct tiffin_client *client, const struct rep_ping *rep)
 	int r = 0;
 
 	lock_take(&client->lock);
+	client->to_fence.n = 0; /* each answer names all that are wanted: others are so no more */
 	for (uint32_t i = 0; i < rep->n_fences && r == 0; i++)
 		r = keep_order(client, &rep->fences[i]);
 	lock_drop(&client->lock);

@@ -109,8 +109,7 @@ TIFFIN_API int tiffin_ping(struct tiffin_client *client);
 enum tiffin_flags {
 	TIFFIN_REPLACE = 1, /* put: take the place of an object of that key, at the end, at once */
 	TIFFIN_STRICT = 2,  /* put: all copies or none (otherwise at least one) */
-	TIFFIN_FORCE =
-		4, /* remove: also under a lease (readers keep right bytes or get an error) */
+	TIFFIN_FORCE = 4,   /* remove: also under a lease (readers get right bytes or an error) */
 	TIFFIN_NOREPLACE = 8, /* rename: not over an existing object */
 };
 
@@ -192,8 +191,11 @@ TIFFIN_API int tiffin_put_batch(struct tiffin_client *client, struct tiffin_item
 TIFFIN_API int tiffin_get_batch(struct tiffin_client *client, struct tiffin_item *items,
 				size_t n_items);
 
-/* tiffin_exist -- ret_results[i]: 0 there, TIFFIN_E_NOT_FOUND, or why it isn't known.  Takes no
- * lease. */
+/*
+ * tiffin_exist -- tell which of these keys have an object.  Takes no lease.
+ *
+ * ret_results  [out] one a key: 0 there, TIFFIN_E_NOT_FOUND, or why it isn't known.
+ */
 TIFFIN_API int tiffin_exist(struct tiffin_client *client, const char *const *keys, size_t n_keys,
 			    int *ret_results);
 
@@ -225,12 +227,12 @@ TIFFIN_API int tiffin_stat(struct tiffin_client *client, const char *key,
  *
  * flags  [in]  TIFFIN_FORCE, or 0: an object that somebody reads stays.
  *
- * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_LEASE, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT, TIFFIN_E_BUSY,
- *         TIFFIN_E_INVALID.
+ * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_LEASE, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT,
+ *         TIFFIN_E_BUSY, TIFFIN_E_INVALID.
  */
 TIFFIN_API int tiffin_remove(struct tiffin_client *client, const char *key, uint32_t flags);
 
-/* tiffin_remove_batch -- ret_results[i]: 0, or why keys[i] was not removed. */
+/* tiffin_remove_batch -- many at once; ret_results[i]: 0, or why keys[i] was not removed. */
 TIFFIN_API int tiffin_remove_batch(struct tiffin_client *client, const char *const *keys,
 				   size_t n_keys, uint32_t flags, int *ret_results);
 
@@ -280,7 +282,7 @@ TIFFIN_API void tiffin_list_close(struct tiffin_list *list);
 TIFFIN_API int tiffin_view_open(struct tiffin_client *client, const char *key,
 				struct tiffin_view **ret_view);
 
-/* tiffin_view_close -- give the lease back; what was borrowed is not to be looked at any more.  NULL is fine. */
+/* tiffin_view_close -- give the lease back, and what was borrowed.  NULL is fine. */
 TIFFIN_API void tiffin_view_close(struct tiffin_view *view);
 
 /* tiffin_view_stat -- what was known of the version when the view was opened. */
@@ -302,8 +304,8 @@ TIFFIN_API int tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes,
 TIFFIN_API int tiffin_view_borrow(struct tiffin_view *view, uint64_t offset_bytes,
 				  const void **ret_bytes, uint64_t *ret_len_bytes);
 
-/* tiffin_view_check -- 0: the lease holds, what was seen was right.  TIFFIN_E_LEASE: throw it away.
- */
+/* tiffin_view_check -- tell whether the lease holds.  0: what was seen was right.  TIFFIN_E_LEASE:
+ * throw it away. */
 TIFFIN_API int tiffin_view_check(struct tiffin_view *view);
 
 /* ---- writing piece by piece ---------------------------------------------------- */
@@ -353,7 +355,7 @@ TIFFIN_API void tiffin_put_abort(struct tiffin_put *put);
  */
 TIFFIN_API int tiffin_register(struct tiffin_client *client, void *at, size_t len_bytes);
 
-/* tiffin_unregister -- at: the beginning of what was registered; nothing that uses it is under way. */
+/* tiffin_unregister -- memory registered from there on; no call that uses it is under way. */
 TIFFIN_API int tiffin_unregister(struct tiffin_client *client, void *at);
 
 /* ---- lending memory ------------------------------------------------------------ */
@@ -418,7 +420,7 @@ TIFFIN_API int tiffin_clients(struct tiffin_client *client,
 TIFFIN_API int tiffin_puts(struct tiffin_client *client,
 			   int (*fn)(void *arg, const struct tiffin_put_state *put), void *arg);
 
-/* tiffin_stats -- call fn for every counter of the master (tiffin-metrics(7)); otherwise like tiffin_segments(). */
+/* tiffin_stats -- call fn for every counter of the master, listed in tiffin-metrics(7). */
 TIFFIN_API int tiffin_stats(struct tiffin_client *client,
 			    int (*fn)(void *arg, const char *name, uint64_t value), void *arg);
 
@@ -430,15 +432,15 @@ enum tiffin_change { TIFFIN_CHANGE_PUT = 1, TIFFIN_CHANGE_REMOVED = 2, TIFFIN_CH
  * tiffin_watch_open -- call fn for every change of keys that begin with prefix.
  *
  * fn runs on a thread of the library, one call at a time, and may not call back into this client.
- * key NULL: some changes were missed (overflow, or the connection was lost): look at everything
- * anew.
+ * change is one of enum tiffin_change.  key NULL: some changes were missed (overflow, or the
+ * connection was lost): look at everything anew.
  */
 TIFFIN_API int tiffin_watch_open(struct tiffin_client *client, const char *prefix,
 				 void (*fn)(void *arg, int change, const char *key,
 					    uint64_t object_id),
 				 void *arg, struct tiffin_watch **ret_watch);
 
-/* tiffin_watch_close -- no call of fn is under way when it returns, and none comes after.  NULL is fine. */
+/* tiffin_watch_close -- when it returns, fn does not run and never will.  NULL is fine. */
 TIFFIN_API void tiffin_watch_close(struct tiffin_watch *watch);
 
 #ifdef __cplusplus

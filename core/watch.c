@@ -29,7 +29,7 @@
 #define WATCH_MAGIC    0x74777463u
 #define FRAME_MS       10000 /* a frame that has begun is there by then */
 #define BACKOFF_MIN_MS 20
-#define BACKOFF_MAX_MS 1000
+#define BACKOFF_MAX_MS 200
 
 struct tiffin_watch {
 	unsigned magic;
@@ -45,6 +45,7 @@ struct tiffin_watch {
 	/* the thread's own */
 	int fd;
 	uint64_t next_id, watch_id;
+	uint64_t pinged_ns;
 	struct link_session session;
 	struct buf payload, frame, in;
 	struct arena arena;
@@ -91,6 +92,7 @@ send_ping(struct tiffin_watch *watch, uint64_t until_ns)
 	const struct msg_ping msg = {.now_ms = clock_ms(clock_real()),
 				     .quiet_epoch = watch->session.master_epoch};
 
+	watch->pinged_ns = clock_ns(clock_real());
 	buf_clear(&watch->payload);
 	if (msg_ping_encode(&watch->payload, &msg) != 0)
 		return err_new(-ENOMEM);
@@ -177,18 +179,22 @@ listen_once(struct tiffin_watch *watch)
 {
 	struct pollfd polled[] = {{.fd = watch->fd, .events = POLLIN},
 				  {.fd = watch->wake_fd, .events = POLLIN}};
-	uint64_t until, wait_ms = num_max(watch->session.ping_ms, 50u);
+	uint64_t ping_ms = num_max(watch->session.ping_ms, 50u);
+	uint64_t now, until;
 	bool is_ping;
-	int n = poll(polled, array_len(polled), (int)wait_ms);
+	int r = 0;
 
-	until = clock_ns(clock_real()) + FRAME_MS * NS_PER_MS;
+	(void)poll(polled, array_len(polled), (int)ping_ms);
+	now = clock_ns(clock_real());
+	until = now + FRAME_MS * NS_PER_MS;
 	if (polled[1].revents != 0)
 		return LINK_E_CLOSED;
-	if (n == 0)
-		return send_ping(watch, until);
-	if (polled[0].revents != 0)
-		return read_frame(watch, until, &is_ping);
-	return 0;
+	/* due by the clock, not by silence: while much changes there is none */
+	if (now - watch->pinged_ns >= ping_ms * NS_PER_MS)
+		r = send_ping(watch, until);
+	if (r == 0 && polled[0].revents != 0)
+		r = read_frame(watch, until, &is_ping);
+	return r;
 }
 
 static void *

@@ -84,8 +84,8 @@ show_pinned(struct fs *fs, struct fs_node *node, const char *key, const struct f
 /*
  * pin_newest -- what the master has now.
  *
- * -ESTALE makes the kernel look the path up anew: the node stands for an older version, and somebody
- * has that open.
+ * -ESTALE makes the kernel look the path up anew: the node stands for an older version, and
+ * somebody has that open.
  */
 static int
 pin_newest(struct fs *fs, struct fs_node *node)
@@ -341,7 +341,7 @@ fs_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 /* ---- flush and release ---------------------------------------------------------------------- */
 
 static int
-publish(struct fs *fs, struct fs_handle *handle)
+publish(struct fs *fs, struct fs_handle *handle, bool is_flush)
 {
 	struct fs_node *node = handle->node;
 	int r = 0;
@@ -349,7 +349,8 @@ publish(struct fs *fs, struct fs_handle *handle)
 	if (!handle->is_writer)
 		return 0;
 	lock_take(&node->lock);
-	r = fs_work_commit(fs, node);
+	if (!is_flush || !node->work.is_blank)
+		r = fs_work_commit(fs, node);
 	lock_drop(&node->lock);
 	return r;
 }
@@ -358,7 +359,7 @@ void
 fs_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
-	fs_reply(req, publish(fs_of(req), fs_handle_of(fi)));
+	fs_reply(req, publish(fs_of(req), fs_handle_of(fi), /* is_flush= */ true));
 }
 
 void
@@ -366,7 +367,7 @@ fs_op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info 
 {
 	(void)ino;
 	(void)datasync;
-	fs_reply(req, publish(fs_of(req), fs_handle_of(fi)));
+	fs_reply(req, publish(fs_of(req), fs_handle_of(fi), /* is_flush= */ false));
 }
 
 void

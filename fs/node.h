@@ -45,7 +45,8 @@ struct fs_version {
 };
 
 /*
- * thread:  any.  Fields of the first group only under nodes->lock, of the second only under `lock`.
+ * thread:  any.  Fields of the first group only under nodes->lock, of the second only under `lock`;
+ *          has_work and is_fresh are written with both held, so either is enough to read them.
  */
 struct fs_node {
 	unsigned magic;

@@ -33,7 +33,8 @@ static const char *const for_kernel[] = {
 };
 
 /* Without a unit these are seconds, as libfuse has taught people. */
-static const char *const seconds[] = {"attr_timeout", "entry_timeout", "negative_timeout"};
+static const char *const seconds[] = {"timeout", "attr_timeout", "entry_timeout",
+				      "negative_timeout"};
 
 /* The words of one command line, and where to say why they were refused. */
 struct words {

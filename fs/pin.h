@@ -38,13 +38,8 @@ struct fs_pin {
 	struct fs_pin_run runs[FS_PIN_RUNS_MAX]; /* in order, apart */
 };
 
-/*
- * fs_pin_open -- the newest version of a key.
- *
- * attr_buf   [out] TIFFIN_ATTR_MAX bytes, or NULL; ret_pin->stat.attr_bytes of them are the
- * attributes. result:  0 or -errno.
- */
-int fs_pin_open(struct tiffin_client *client, const char *key, bool is_verified, void *attr_buf,
+/* fs_pin_open -- the newest version of a key.  0 or -errno. */
+int fs_pin_open(struct tiffin_client *client, const char *key, bool is_verified,
 		struct fs_pin **ret_pin) MUST_CHECK;
 
 struct fs_pin *fs_pin_ref(struct fs_pin *pin);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* syslog_sink.h -- the log of a daemon that has no file.  Apart, for syslog.h and log.h share names. */
+/* syslog_sink.h -- the log of a daemon that has no file.  Apart, for syslog.h and log.h share
+ * names. */
 #ifndef FS_SYSLOG_SINK_H
 #define FS_SYSLOG_SINK_H
 

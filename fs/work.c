@@ -18,6 +18,7 @@ check(const struct fs_node *node)
 	assert(!node->is_dir);
 	assert(implies(node->work.broken != 0, node->work.put == NULL));
 	assert(implies(node->work.is_dirty, node->work.put != NULL));
+	assert(implies(node->work.is_blank, node->work.is_dirty));
 }
 
 uint64_t
@@ -32,7 +33,7 @@ static void
 stop(struct fs *fs, struct fs_node *node)
 {
 	node->work.put = NULL;
-	node->work.is_dirty = false;
+	node->work.is_dirty = node->work.is_blank = false;
 	fs_node_work(&fs->nodes, node, /* has_work= */ false, /* is_fresh= */ false);
 }
 
@@ -98,6 +99,7 @@ fs_work_begin_empty(struct fs *fs, struct fs_node *node, const struct fs_attr *a
 	node->work.attr = *attr;
 	node->work.attr.mtime = fs_now(fs);
 	node->work.is_dirty = true;
+	node->work.is_blank = !node->is_fresh;
 	return 0;
 }
 
@@ -172,6 +174,7 @@ fs_work_write(struct fs *fs, struct fs_node *node, uint64_t offset_bytes, const 
 		return spoil(fs, node, r);
 	node->work.attr.mtime = fs_now(fs);
 	node->work.is_dirty = true;
+	node->work.is_blank = false;
 	return 0;
 }
 
@@ -196,6 +199,7 @@ fs_work_truncate(struct fs *fs, struct fs_node *node, uint64_t len_bytes)
 		return spoil(fs, node, r);
 	node->work.attr.mtime = fs_now(fs);
 	node->work.is_dirty = true;
+	node->work.is_blank = false;
 	return 0;
 }
 
@@ -216,7 +220,7 @@ fs_work_commit(struct fs *fs, struct fs_node *node)
 	version.len_bytes = tiffin_put_len(node->work.put);
 	r = fs_errno(
 		tiffin_put_commit(take(&node->work.put), blob, sizeof(blob), &version.object_id));
-	node->work.is_dirty = false;
+	node->work.is_dirty = node->work.is_blank = false;
 	if (r < 0)
 		return spoil(fs, node, r);
 

@@ -30,7 +30,8 @@ struct fs_work {
 	struct tiffin_put *put; /* NULL: none */
 	struct fs_attr attr;    /* published with it */
 	bool is_dirty;          /* has something to publish */
-	int broken;             /* -errno; 0: whole */
+	bool is_blank; /* an old file that open cut to nothing; nothing was written since */
+	int broken;    /* -errno; 0: whole */
 };
 
 /* All of these need the node's lock, and give 0 or -errno. */

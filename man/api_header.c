@@ -131,6 +131,8 @@ part_at(const char *line, const char **ret_text)
 		part.name = keep_exactly(line, len);
 	} else if ((*ret_text = after_word(line, "takes:")) != NULL) {
 		part.kind = API_TAKES;
+	} else if ((*ret_text = after_word(line, "gives:")) != NULL) {
+		part.kind = API_GIVES;
 	} else if ((*ret_text = after_word(line, "Errors:")) != NULL) {
 		part.kind = API_ERRORS;
 	} else {
@@ -183,10 +185,8 @@ take_summary(struct api_function *fn)
 	text = dashes + 4;
 	end = strstr(text, ". ");
 	if (end == NULL)
-		end = strstr(text, "? ");
-	if (end == NULL)
 		end = text + strlen(text) - 1;
-	fn->summary = keep_exactly(text, (size_t)(end - text) + (*end == '?'));
+	fn->summary = keep_exactly(text, (size_t)(end - text));
 	fn->parts[0].text = *end == '\0' || end[1] == '\0' ? "" : end + 2;
 }
 
@@ -264,7 +264,7 @@ take_errors(struct api *api, const char *code)
 }
 
 static const char *
-take_type(struct api *api, const char *at)
+take_type(struct api *api, const char *at, const char *comment)
 {
 	const char *end = strstr(at, "\n};"), *tag = strchr(at, ' ') + 1, *brace = strchr(at, '}');
 	struct api_type *type = &api->types[api->n_types++];
@@ -274,6 +274,7 @@ take_type(struct api *api, const char *at)
 	if (end == NULL || api->n_types == API_PIECES_MAX)
 		die("a type without an end", at);
 	type->code = keep_exactly(at, (size_t)(end + 3 - at));
+	type->words = api_keep(comment, strlen(comment));
 	type->tag = keep_exactly(tag, *tag == '{' ? 0 : strcspn(tag, " {"));
 	if (type->tag[0] == '\0')
 		take_errors(api, type->code);
@@ -329,6 +330,7 @@ api_read(struct api *api, const char *path)
 	FILE *from = fopen(path, "r");
 	size_t len = from == NULL ? 0 : fread(whole, 1, sizeof(whole) - 1, from);
 	char *comment = room(16384);
+	bool is_fresh = false; /* the comment was not used yet */
 
 	if (from == NULL || len == 0 || len == sizeof(whole) - 1) {
 		fprintf(stderr, "api_pages: %s: can't be read\n", path);
@@ -339,12 +341,15 @@ api_read(struct api *api, const char *path)
 	for (const char *at = whole; at != NULL && *at != '\0';) {
 		if (after_word(at, "/*") != NULL) {
 			at = take_comment(api, at, comment);
+			is_fresh = true;
 		} else if ((after_word(at, "struct ") != NULL || after_word(at, "enum ") != NULL) &&
 			   strcspn(at, "{") < strcspn(at, ";")) {
-			at = take_type(api, at);
+			at = take_type(api, at, is_fresh ? comment : "");
+			is_fresh = false;
 		} else if (after_word(at, "TIFFIN_API ") != NULL) {
 			take_function(api, at, said_of(comment, at) ? comment : "");
 			at = strchr(at, ';');
+			is_fresh = false;
 		}
 		at = strchr(at, '\n');
 		if (at != NULL)

@@ -21,12 +21,13 @@
 #define API_PARTS_MAX  32
 
 struct api_type {
-	const char *tag;  /* "tiffin_put_options"; "" for one without a name */
-	const char *code; /* as it stands */
+	const char *tag;   /* "tiffin_put_options"; "" for one without a name */
+	const char *code;  /* as it stands */
+	const char *words; /* what is said of it; "": nothing */
 };
 
 /* A paragraph of a comment. */
-enum api_part_kind { API_TEXT, API_ARGUMENT, API_TAKES, API_ERRORS };
+enum api_part_kind { API_TEXT, API_ARGUMENT, API_TAKES, API_GIVES, API_ERRORS };
 struct api_part {
 	enum api_part_kind kind;
 	const char *name; /* API_ARGUMENT */

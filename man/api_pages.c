@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "man/api_header.h"
 #include "man/mdoc.h"
@@ -49,15 +50,13 @@ is_argument(const void *arg, const char *word, size_t len)
 		const char *name = name_of_argument(fn->arguments[i], &name_len);
 
 		if (name_len <= len && strncmp(name, word, name_len) == 0 &&
-		    (name_len == len || strncmp(word + name_len, "->", 2) == 0) &&
-		    !(name_len < 5 && strncmp(name, "ret", 3) != 0 &&
-		      strcmp(fn->arguments[i], "void *at") == 0))
+		    (name_len == len || strncmp(word + name_len, "->", 2) == 0))
 			return true;
 	}
 	return false;
 }
 
-/* is_spoken -- words that are arguments and English: they are marked nowhere. */
+/* is_marked -- an argument that is no English word, too. */
 static bool
 is_marked(const void *arg, const char *word, size_t len)
 {
@@ -168,15 +167,27 @@ put_paragraphs(FILE *to, const struct api_function *fn, size_t first, size_t n)
 	for (size_t i = first; i < n; i++) {
 		const struct api_part *part = &fn->parts[i];
 
-		if (part->kind != API_TEXT && part->kind != API_TAKES)
+		if (part->kind == API_ARGUMENT || part->kind == API_ERRORS)
 			continue;
 		if (part->text[0] == '\0')
 			continue;
 		fputs(".Pp\n", to);
 		if (part->kind == API_TAKES)
 			fputs("Takes over:\n", to);
+		if (part->kind == API_GIVES)
+			fputs("Gives\n", to);
 		say(to, part->text, fn);
 	}
+}
+
+/* opens_with -- the first letter of a sentence, unless it begins with a name. */
+static char
+opens_with(const char *sentence)
+{
+	size_t len = strcspn(sentence, " ");
+
+	return memchr(sentence, '_', len) != NULL ? sentence[0]
+						  : (char)toupper((unsigned char)sentence[0]);
 }
 
 /* put_description -- the rest of the first paragraph, the arguments, what else is said, the types.
@@ -187,8 +198,8 @@ put_description(FILE *to, const struct api_function *fn)
 	char opening[1024];
 
 	fputs(".Sh DESCRIPTION\n", to);
-	snprintf(opening, sizeof(opening), "%s() -- %s%s %s", fn->name, fn->summary,
-		 fn->summary[strlen(fn->summary) - 1] == '?' ? "" : ".", fn->parts[0].text);
+	snprintf(opening, sizeof(opening), "%c%s. %s", opens_with(fn->summary), fn->summary + 1,
+		 fn->parts[0].text);
 	say(to, opening, fn);
 	put_arguments(to, fn);
 	put_paragraphs(to, fn, 1, fn->n_parts);
@@ -214,25 +225,41 @@ speaks_of(const struct api_function *fn, const char *tag)
 	return false;
 }
 
+/* put_type -- what is said of it, and the code. */
+static void
+put_type(FILE *to, const struct api_type *type)
+{
+	fputs(type->words[0] != '\0' ? ".Pp\n" : "", to);
+	say(to, type->words, NULL);
+	put_code(to, type->code);
+}
+
+static bool
+page_speaks_of(const char *page, const char *tag)
+{
+	for (size_t i = 0; i < api.n_functions; i++)
+		if (strcmp(api.functions[i].page, page) == 0 && speaks_of(&api.functions[i], tag))
+			return true;
+	return false;
+}
+
 static void
 put_types(FILE *to, const struct api_function *fn)
 {
-	bool wants_flags = false;
+	bool wants_flags = page_speaks_of(fn->page, "tiffin_flags");
 
 	for (size_t i = 0; i < api.n_types; i++) {
 		const struct api_type *type = &api.types[i];
+		bool is_flags = strcmp(type->tag, "tiffin_flags") == 0;
 
-		if (type->tag[0] == '\0' || !speaks_of(fn, type->tag))
+		if (type->tag[0] == '\0' || is_flags || !page_speaks_of(fn->page, type->tag))
 			continue;
-		fputs(".Pp\n", to);
-		put_code(to, type->code);
+		put_type(to, type);
 		wants_flags |= strstr(type->code, "enum tiffin_flags */") != NULL;
 	}
 	for (size_t i = 0; i < api.n_types && wants_flags; i++)
-		if (strcmp(api.types[i].tag, "tiffin_flags") == 0) {
-			fputs(".Pp\n", to);
-			put_code(to, api.types[i].code);
-		}
+		if (strcmp(api.types[i].tag, "tiffin_flags") == 0)
+			put_type(to, &api.types[i]);
 }
 
 static void
@@ -347,15 +374,24 @@ finish(FILE *to)
 }
 
 static void
+link_page(const char *dir, const struct api_function *fn)
+{
+	char path[4096], to[256];
+
+	snprintf(path, sizeof(path), "%s/%s.3", dir, fn->name);
+	snprintf(to, sizeof(to), "%s.3", fn->page);
+	unlink(path);
+	if (symlink(to, path) < 0) {
+		fprintf(stderr, "api_pages: %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+}
+
+static void
 write_page(const char *dir, const struct api_function *fn)
 {
 	FILE *to = create(dir, fn->name);
 
-	if (strcmp(fn->name, fn->page) != 0) {
-		fprintf(to, ".so man3/%s.3\n", fn->page);
-		finish(to);
-		return;
-	}
 	mdoc_head(to, "man/api_pages.c from core/tiffin.h", fn->name, 3);
 	put_names(to, fn);
 	put_synopsis(to, fn);
@@ -439,8 +475,14 @@ main(int argc, char **argv)
 	}
 	if (!api_read(&api, argv[1]))
 		return 1;
-	for (size_t i = 0; i < api.n_functions; i++)
-		write_page(argv[3], &api.functions[i]);
+	for (size_t i = 0; i < api.n_functions; i++) {
+		const struct api_function *fn = &api.functions[i];
+
+		if (strcmp(fn->name, fn->page) == 0)
+			write_page(argv[3], fn);
+		else
+			link_page(argv[3], fn);
+	}
 	write_overview(argv[3], argv[2]);
 	printf("%zu functions\n", api.n_functions);
 	return 0;

@@ -4,28 +4,34 @@
 #include <ctype.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES 76
+#define LINE_MAX_BYTES 72 /* as read; what stands for some characters is longer */
 
-void
+/* spelled -- how roff is told of a character that means something to it; NULL: as it is. */
+static const char *
+spelled(char c)
+{
+	return c == '\\' ? "\\e" : c == '"' ? "\\(dq" : c == '`' ? "\\(ga" : NULL;
+}
+
+size_t
 mdoc_word(FILE *to, const char *word, size_t len, bool is_first)
 {
-	if (is_first && (word[0] == '.' || word[0] == '\''))
+	size_t n = 0;
+
+	if (is_first && (word[0] == '.' || word[0] == '\'')) {
 		fputs("\\&", to);
-	for (size_t i = 0; i < len; i++) {
-		switch (word[i]) {
-		case '\\':
-			fputs("\\e", to);
-			break;
-		case '"':
-			fputs("\\(dq", to);
-			break;
-		case '`':
-			fputs("\\(ga", to);
-			break;
-		default:
-			putc(word[i], to);
-		}
+		n += 2;
 	}
+	for (size_t i = 0; i < len; i++) {
+		const char *text = spelled(word[i]);
+
+		if (text != NULL)
+			fputs(text, to);
+		else
+			putc(word[i], to);
+		n += text != NULL ? strlen(text) : 1;
+	}
+	return n;
 }
 
 /* ---- lines ---- */
@@ -52,14 +58,13 @@ put_plain(struct lines *lines, const char *word, size_t len)
 		putc(' ', lines->to);
 		lines->column++;
 	}
-	mdoc_word(lines->to, word, len, lines->column == 0);
-	lines->column += len;
+	lines->column += mdoc_word(lines->to, word, len, lines->column == 0);
 }
 
 static bool
 ends_sentence(const char *word, size_t len, const char *after)
 {
-	return strchr(".?!:", word[len - 1]) != NULL && word[len - 1] != ':' && *after == ' ';
+	return strchr(".?!", word[len - 1]) != NULL && *after == ' ';
 }
 
 void
@@ -124,8 +129,7 @@ macro_of(const char *name, size_t len, size_t *ret_len)
 		*ret_len = len - 3;
 		return "Xr";
 	}
-	if (begins(name, len, "tiffin_") && len > 2 && name[len - 1] == ')' &&
-	    name[len - 2] == '(') {
+	if (len > 2 && name[len - 1] == ')' && name[len - 2] == '(') {
 		*ret_len = len - 2;
 		return "Fn";
 	}

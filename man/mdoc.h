@@ -17,8 +17,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* mdoc_word -- what roff would take for its own made plain; is_first: it begins a line. */
-void mdoc_word(FILE *to, const char *word, size_t len, bool is_first);
+/* mdoc_word -- what roff would take for its own made plain; is_first: it begins a line.  Gives
+ * bytes written. */
+size_t mdoc_word(FILE *to, const char *word, size_t len, bool is_first);
 
 /* mdoc_say -- a text, word for word. */
 void mdoc_say(FILE *to, const char *text);

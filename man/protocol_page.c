@@ -11,11 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "man/mdoc.h"
 #include "master/proto/codec.h"
 #include "master/proto/status.h"
 #include "transfer/base/frame.h"
-
-#define LINE_MAX_BYTES 76
 
 struct field_text {
 	const char *type; /* or, of a list, the record */
@@ -30,57 +29,10 @@ struct field_text {
 
 /* ---- mdoc ---- */
 
-/* put_word -- with what roff would take for its own made plain. */
-static void
-put_word(const char *word, size_t len, bool is_first)
-{
-	if (is_first && (word[0] == '.' || word[0] == '\''))
-		fputs("\\&", stdout);
-	for (size_t i = 0; i < len; i++) {
-		switch (word[i]) {
-		case '\\':
-			fputs("\\e", stdout);
-			break;
-		case '"':
-			fputs("\\(dq", stdout);
-			break;
-		case '`':
-			fputs("\\(ga", stdout);
-			break;
-		default:
-			putchar(word[i]);
-		}
-	}
-}
-
-/* say -- text in lines; a sentence begins a new one, as mdoc wants it. */
 static void
 say(const char *text)
 {
-	size_t column = 0;
-
-	while (*text != '\0') {
-		size_t len = strcspn(text, " ");
-
-		if (column > 0 && column + 1 + len > LINE_MAX_BYTES) {
-			putchar('\n');
-			column = 0;
-		}
-		if (column > 0) {
-			putchar(' ');
-			column++;
-		}
-		put_word(text, len, column == 0);
-		column += len;
-		if (strchr(".?!", text[len - 1]) != NULL && text[len] == ' ') {
-			putchar('\n');
-			column = 0;
-		}
-		text += len;
-		text += strspn(text, " ");
-	}
-	if (column > 0)
-		putchar('\n');
+	mdoc_say(stdout, text);
 }
 
 /* put_field -- "u64: a put under way." */
@@ -175,12 +127,7 @@ put_statuses(void)
 static void
 put_head(void)
 {
-	puts(".\\\" SPDX-License-Identifier: Apache-2.0");
-	puts(".\\\" Written by man/protocol_page.c from master/proto/*.def: change those.");
-	puts(".Dd November 29, 2026");
-	puts(".Dt TIFFIN-PROTOCOL 7");
-	puts(".Os");
-	puts(".Sh NAME");
+	mdoc_head(stdout, "man/protocol_page.c from master/proto/*.def", "tiffin-protocol", 7);
 	puts(".Nm tiffin-protocol");
 	puts(".Nd what clients and providers say to the master of Tiffin");
 	puts(".Sh DESCRIPTION");

@@ -169,16 +169,19 @@ lease_left(const struct master *master, const struct object *object)
 	return lease_runs(object, master->now_ms) ? object->lease_until_ms - master->now_ms : 0;
 }
 
+/* has_below -- "key/" itself counts: it is what keeps a directory that is empty. */
 static bool
 has_below(const struct peer *peer, struct span key)
 {
+	const struct index *index = peer->client->tenant->index;
 	uint8_t below[KEY_MAX + 1];
 
 	if (key.len >= KEY_MAX)
 		return false;
 	memcpy(below, key.at, key.len);
 	below[key.len] = '/';
-	return index_has_below(peer->client->tenant->index, below, key.len + 1u);
+	return index_get(index, below, key.len + 1u) != NULL ||
+	       index_has_below(index, below, key.len + 1u);
 }
 
 static int
@@ -233,6 +236,8 @@ tell_listed(struct master *master, struct buf *out, struct key *key, uint32_t n_
 	struct rec_listed rec = {.key = span_of(key->bytes, n_prefix), .is_prefix = 1};
 
 	books_hold(master, object->batch);
+	if (n_prefix == key->len_bytes) /* the prefix is a key as well: a directory's own attributes */
+		rec.attr = span_of(object->attr, object->attr_len);
 	if (n_prefix == 0) {
 		rec = (struct rec_listed){
 			.key = span_of(key->bytes, key->len_bytes),

@@ -7,10 +7,6 @@
 #include "master/handle.h"
 #include "transfer/base/err.h"
 
-#define SEGMENT_BYTES_MIN  (1ull << 20)
-#define SEGMENT_BYTES_MAX  (1ull << 44)
-#define SEGMENT_PAGE_BYTES 4096
-
 int
 handle_fates(struct buf *out, const uint32_t *statuses, uint32_t n)
 {
@@ -25,8 +21,7 @@ static bool
 is_sound(const struct rec_segment_lent *lent)
 {
 	return lent->segment_id != 0 && lent->segment_id <= INT64_MAX && lent->segment_epoch != 0 &&
-	       lent->segment_epoch <= INT64_MAX && lent->size_bytes >= SEGMENT_BYTES_MIN &&
-	       lent->size_bytes <= SEGMENT_BYTES_MAX && lent->size_bytes % SEGMENT_PAGE_BYTES == 0 &&
+	       lent->segment_epoch <= INT64_MAX && segment_size_is_sound(lent->size_bytes) &&
 	       lent->medium >= MEDIUM_DRAM && lent->medium <= MEDIUM_NOF;
 }
 

@@ -184,15 +184,6 @@ index_get_all(const struct index *index, const struct index_probe *probes, size_
 	}
 }
 
-void
-index_prefetch(const struct index *index, const uint8_t *bytes, size_t len_bytes)
-{
-	const struct index_probe probe = {bytes, len_bytes};
-	index_child end;
-
-	descend_together(index, &probe, 1, &end);
-}
-
 size_t
 index_part_at(const struct key *key, const uint8_t *bytes, size_t len_bytes)
 {

@@ -34,7 +34,7 @@ struct key *index_get(const struct index *index, const uint8_t *bytes, size_t le
  * index_get_all -- many at once.
  *
  * Their descents are made together, so that each waits for its memory while the others go on:
- * a look-up costs a third of one by itself.
+ * a look-up in a large index costs about half of one by itself.
  * gives:   ret_keys[0..n): each the key that has the bytes of its probe, or NULL.
  */
 struct index_probe {
@@ -43,10 +43,6 @@ struct index_probe {
 };
 void index_get_all(const struct index *index, const struct index_probe *probes, size_t n,
 		   struct key **ret_keys);
-
-/* index_prefetch -- a hint: bytes will be looked up soon.  A batch is better served by
- * index_get_all(). */
-void index_prefetch(const struct index *index, const uint8_t *bytes, size_t len_bytes);
 
 /*
  * index_put -- hold key.

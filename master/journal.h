@@ -22,16 +22,19 @@
 #define JOURNAL_OBJECT_ID_MAX ((1ull << 48) - 1) /* ids of replicas and extents are made of it */
 
 enum record_kind {
-	RECORD_OBJECT_ADD = 1,  /* an object became COMPLETE (replaces the key's former one: own record) */
+	RECORD_OBJECT_ADD =
+		1, /* an object became COMPLETE (replaces the key's former one: own record) */
 	RECORD_OBJECT_REMOVE,
 	RECORD_OBJECT_RENAME,
 	RECORD_OBJECT_ATTR,
-	RECORD_REPLICA_REMOVE,  /* one copy of several is gone */
-	RECORD_SEGMENT_ADD,     /* mounted, or mounted again with other words */
-	RECORD_SEGMENT_REMOVE,  /* and all replicas on it: the loop removes those by their own records first */
-	RECORD_CHUNK_OPEN,      /* space of this chunk may be being written by puts that are not stored */
+	RECORD_REPLICA_REMOVE, /* one copy of several is gone */
+	RECORD_SEGMENT_ADD,    /* mounted, or mounted again with other words */
+	RECORD_SEGMENT_REMOVE, /* and all replicas on it: the loop removes those by their own
+				  records first */
+	RECORD_CHUNK_OPEN, /* space of this chunk may be being written by puts that are not stored
+			    */
 	RECORD_CHUNK_CLOSE,
-	RECORD_NEXT_OBJECT_ID,  /* ids below are used up */
+	RECORD_NEXT_OBJECT_ID, /* ids below are used up */
 };
 
 struct replica_record {
@@ -43,21 +46,21 @@ struct replica_record {
 /* Which fields count depends on kind, the others are 0; pointers are borrowed by journal_add(). */
 struct record {
 	enum record_kind kind;
-	uint64_t object_id;       /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID */
-	uint64_t segment_id;      /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE */
-	uint64_t segment_epoch;   /* SEGMENT_ADD */
-	uint64_t tenant_id;       /* OBJECT_ADD */
-	uint64_t len_bytes;       /* OBJECT_ADD; SEGMENT_ADD: its size */
-	uint64_t put_at_ms;       /* OBJECT_ADD, SEGMENT_ADD: since 1970 */
-	uint64_t client_id;       /* SEGMENT_ADD */
-	uint32_t chunk;           /* CHUNK_* */
+	uint64_t object_id;     /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID */
+	uint64_t segment_id;    /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE */
+	uint64_t segment_epoch; /* SEGMENT_ADD */
+	uint64_t tenant_id;     /* OBJECT_ADD */
+	uint64_t len_bytes;     /* OBJECT_ADD; SEGMENT_ADD: its size */
+	uint64_t put_at_ms;     /* OBJECT_ADD, SEGMENT_ADD: since 1970 */
+	uint64_t client_id;     /* SEGMENT_ADD */
+	uint32_t chunk;         /* CHUNK_* */
 	uint32_t crc;
 	bool has_crc;
-	uint8_t medium;           /* SEGMENT_ADD */
+	uint8_t medium; /* SEGMENT_ADD */
 	uint16_t key_len, attr_len, name_len, host_len, endpoint_len;
-	uint8_t n_replicas;       /* OBJECT_ADD */
-	const uint8_t *key;       /* OBJECT_ADD, OBJECT_RENAME */
-	const uint8_t *attr;      /* OBJECT_ADD, OBJECT_ATTR */
+	uint8_t n_replicas;                 /* OBJECT_ADD */
+	const uint8_t *key;                 /* OBJECT_ADD, OBJECT_RENAME */
+	const uint8_t *attr;                /* OBJECT_ADD, OBJECT_ATTR */
 	const char *name, *host, *endpoint; /* SEGMENT_ADD */
 	const struct replica_record *replicas;
 };

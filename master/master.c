@@ -63,6 +63,8 @@ load_segment(const struct loading *loading, const struct record *record)
 
 	if (segment_find(master, record->segment_id) != NULL)
 		return refuse(loading, "a segment stands there twice", record->segment_id);
+	if (!segment_size_is_sound(record->len_bytes))
+		return refuse(loading, "a segment of an impossible size", record->segment_id);
 	r = segment_new(&words, &segment);
 	if (r < 0)
 		return err_up(r);
@@ -211,7 +213,8 @@ load(struct master *master, char *why, size_t why_cap)
 
 	master->leases_of_before_ms = master->epoch > 1 ? until_ms : 0;
 	r = store_load(master->store, load_record, &loading, why, why_cap);
-
+	if (r > 0)
+		return err_new(-EBADMSG); /* STORE_E_DAMAGED; why names the row */
 	if (r < 0)
 		return err_up(r);
 	list_each(&master->all_segments, link)
@@ -276,6 +279,7 @@ master_new(const struct master_config *config, struct store **store_taken,
 
 	r = quarantine_init(&master->quarantine,
 			    &(struct chunk_opener){.open = open_chunk, .arg = master});
+	master->quarantine.last_fence_id = master->epoch << 32; /* no answer to a former master's order fits */
 	if (r == 0)
 		r = index_new(&master->tenant.index);
 	master->scratch = malloc(EXTENTS_MAX * sizeof(*master->scratch));

@@ -69,6 +69,17 @@ struct segment {
 	struct list_link at_client;
 };
 
+#define SEGMENT_BYTES_MIN  (1ull << 20)
+#define SEGMENT_BYTES_MAX  (1ull << 44)
+#define SEGMENT_PAGE_BYTES 4096
+
+static inline bool
+segment_size_is_sound(uint64_t size_bytes)
+{
+	return size_bytes >= SEGMENT_BYTES_MIN && size_bytes <= SEGMENT_BYTES_MAX &&
+	       size_bytes % SEGMENT_PAGE_BYTES == 0;
+}
+
 /* What a mount says of a segment. */
 struct segment_words {
 	uint64_t id, epoch, size_bytes;

@@ -26,13 +26,15 @@
 struct store;
 
 struct store_config {
-	const char *path;         /* of the database file; "-wal" and "-shm" beside it; mode 0600 */
+	const char *path; /* of the database file; "-wal" and "-shm" beside it; mode 0600 */
 	const struct clock *clock;
 	bool is_inline;
-	const char *vfs;          /* SQLite VFS to use, NULL: the default (tests inject faults by it) */
-	uint64_t wal_cap_bytes;   /* checkpoint with TRUNCATE above it */
-	uint64_t sync_every_ms;   /* sync at latest so long after a commit, so that resting space comes back */
-	void (*wake)(void *arg);  /* called from the store thread when progress was made; NULL: poll */
+	const char *vfs; /* SQLite VFS to use, NULL: the default (tests inject faults by it) */
+	uint64_t wal_cap_bytes; /* checkpoint with TRUNCATE above it */
+	uint64_t sync_every_ms; /* sync at latest so long after a commit, so that resting space
+				   comes back */
+	void (*wake)(
+		void *arg); /* called from the store thread when progress was made; NULL: poll */
 	void *wake_arg;
 };
 
@@ -46,13 +48,13 @@ enum store_outcome {
  * store_open -- lock (a lock file "PATH.lock", flock), open, check, migrate to the newest schema.
  *
  * Also marks the start: the master epoch grows by one, durably.
- * gives:   why (always ended by NUL): for outcomes and failures one line that names the file and the cure.
- * result:  0, store_outcome, -errno.
+ * gives:   why (always ended by NUL): for outcomes and failures one line that names the file and
+ * the cure. result:  0, store_outcome, -errno.
  */
-int store_open(const struct store_config *config, struct store **ret_store, char *why, size_t why_cap)
-	MUST_CHECK;
+int store_open(const struct store_config *config, struct store **ret_store, char *why,
+	       size_t why_cap) MUST_CHECK;
 
-uint64_t store_epoch(const struct store *store);         /* of this start */
+uint64_t store_epoch(const struct store *store); /* of this start */
 uint64_t store_next_object_id(const struct store *store);
 
 /*
@@ -80,8 +82,8 @@ void store_want_sync(struct store *store);
 struct store_progress {
 	uint64_t committed, synced; /* batches up to here */
 	bool is_stalled;            /* the last commit failed and is being tried again */
-	bool is_full;               /* the disk is full and the reserve in use: send removals only */
-	char why[256];              /* while stalled */
+	bool is_full;  /* the disk is full and the reserve in use: send removals only */
+	char why[256]; /* while stalled */
 };
 void store_progress(struct store *store, struct store_progress *ret_progress);
 
@@ -93,7 +95,8 @@ void store_close(struct store *store);
 
 /* store_counts -- for stats: rows are not counted here. */
 struct store_counts {
-	uint64_t n_commits, n_records, n_syncs, n_checkpoints, wal_bytes, db_bytes, busy_ns, n_retries;
+	uint64_t n_commits, n_records, n_syncs, n_checkpoints, wal_bytes, db_bytes, busy_ns,
+		n_retries;
 };
 void store_counts(struct store *store, struct store_counts *ret_counts);
 

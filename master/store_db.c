@@ -100,7 +100,7 @@ store_db_number(sqlite3 *conn, const char *text, int64_t *ret)
 		*ret = sqlite3_column_int64(stmt, 0);
 		rc = SQLITE_OK;
 	} else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
-		rc = SQLITE_CORRUPT; /* the row, or its number, is not there */
+		rc = SQLITE_NOTFOUND;
 	}
 	sqlite3_finalize(stmt);
 	return rc;
@@ -135,6 +135,7 @@ store_db_is_damage(int rc)
 	case SQLITE_FORMAT:
 	case SQLITE_CONSTRAINT:
 	case SQLITE_MISMATCH:
+	case SQLITE_NOTFOUND:
 	case SQLITE_ERROR: /* a statement does not fit the schema */
 		return true;
 	default:

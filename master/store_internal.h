@@ -53,7 +53,7 @@ enum store_statement {
 #define STATEMENT(name, params) STMT_##name,
 	STORE_STATEMENTS(STATEMENT)
 #undef STATEMENT
-	STORE_N_STATEMENTS
+		STORE_N_STATEMENTS
 };
 
 struct store_db {
@@ -69,13 +69,15 @@ void store_db_close(struct store_db *db);
 /* store_db_run -- a text of sql/: all of its statements, rows ignored.  rc. */
 int store_db_run(sqlite3 *conn, const char *text);
 
-/* store_db_number -- PRAGMA or query whose answer is one number; now_ms is bound as :now_ms.  rc. */
+/* store_db_number -- PRAGMA or query whose answer is one number; now_ms is bound as :now_ms.  rc.
+ */
 int store_db_number(sqlite3 *conn, const char *text, int64_t *ret);
 
 /* store_db_exec -- one prepared statement that gives no rows, or whose rows don't matter.  rc. */
 int store_db_exec(struct store_db *db, enum store_statement statement);
 
-/* store_db_sync_commits -- do commits from now on end with a sync of the WAL?  Outside transactions.  rc. */
+/* store_db_sync_commits -- do commits from now on end with a sync of the WAL?  Outside
+ * transactions.  rc. */
 int store_db_sync_commits(struct store_db *db, bool is_on);
 
 /* store_db_is_damage -- does this code speak of contents, not of circumstances? */
@@ -89,9 +91,10 @@ int store_apply(struct store_db *db, const struct record *record);
 
 /* ---- the files beside the database ------------------------------------------------ */
 
-#define STORE_RESERVE_BYTES (8u << 20)
+#define STORE_RESERVE_BYTES (2u << 20)
 
-/* store_file_own -- open path + suffix; a new one has mode 0600 whatever the umask.  fd or -errno. */
+/* store_file_own -- open path + suffix; a new one has mode 0600 whatever the umask.  fd or -errno.
+ */
 int store_file_own(const char *path, const char *suffix) MUST_CHECK;
 
 struct store_files {
@@ -141,22 +144,24 @@ struct store {
 	/* Below: the worker's alone (the store thread, or the caller of store_step()). */
 	struct list group; /* store_batch, one transaction, until it is committed */
 	uint64_t committed, synced;
-	uint64_t unsynced_at_ns;  /* the first commit that is not synced */
-	uint64_t commit_at_ns;    /* the last one */
-	uint64_t retry_at_ns;     /* the group is not tried before */
-	uint64_t retry_after_ns;  /* how long to wait next time; 0: all is well */
-	uint64_t upkeep_at_ns;    /* no checkpoint is tried before: the last one found a reader, or failed */
-	uint64_t reserve_at_ns;   /* the reserve is not tried before */
-	uint64_t wal_frames;      /* in the WAL as of the last commit */
-	uint64_t ckpt_frames;     /* of those, when the last checkpoint was made */
-	uint64_t wal_top_frames;  /* the longest it has been since it was truncated */
-	bool must_rewrite;        /* an I/O error: what was written since is not trusted to be synced */
-	bool has_warned;          /* that a reader holds up the checkpoint */
+	uint64_t unsynced_at_ns; /* the first commit that is not synced */
+	uint64_t commit_at_ns;   /* the last one */
+	uint64_t retry_at_ns;    /* the group is not tried before */
+	uint64_t retry_after_ns; /* how long to wait next time; 0: all is well */
+	uint64_t upkeep_at_ns;   /* no checkpoint is tried before: the last one found a reader, or
+				    failed */
+	uint64_t reserve_at_ns;  /* the reserve is not tried before */
+	uint64_t wal_frames;     /* in the WAL as of the last commit */
+	uint64_t ckpt_frames;    /* of those, when the last checkpoint was made */
+	uint64_t wal_top_frames; /* the longest it has been since it was truncated */
+	bool must_rewrite; /* an I/O error: what was written since is not trusted to be synced */
+	bool has_warned;   /* that a reader holds up the checkpoint */
 };
 
 #define STORE_MAGIC 0x53544f52u
 
-/* store_database_open -- create, judge, migrate, start; fills db, epoch and next_object_id.  As store_open(). */
+/* store_database_open -- create, judge, migrate, start; fills db, epoch and next_object_id.  As
+ * store_open(). */
 int store_database_open(struct store *store, char *why, size_t why_cap);
 
 /* store_watch_wal -- from now on the WAL's length is known. */

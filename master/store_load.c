@@ -37,9 +37,9 @@ struct loader {
 	const char *path;
 	int (*fn)(void *arg, const struct record *record);
 	void *arg;
-	int rc;          /* SQLite's word on why a walk ended early */
-	const char *law; /* the law that a row breaks, or NULL */
-	uint64_t law_id; /* the row's */
+	int rc;              /* SQLite's word on why a walk ended early */
+	const char *law;     /* the law that a row breaks, or NULL */
+	uint64_t law_id;     /* the row's */
 	struct map segments; /* id -> length */
 	struct map tenants;
 	struct walk objects, replicas, extents;
@@ -97,7 +97,8 @@ walk_start(struct loader *loader, struct walk *walk, const char *text)
 	return loader->rc == SQLITE_OK;
 }
 
-/* walk_next -- to the next row, whose id is greater.  false: damage or failure; the end is no failure. */
+/* walk_next -- to the next row, whose id is greater.  false: damage or failure; the end is no
+ * failure. */
 static bool
 walk_next(struct loader *loader, struct walk *walk)
 {

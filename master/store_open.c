@@ -179,8 +179,8 @@ create(const struct opening *opening)
 
 	rc = sqlite3_prepare_v2(conn, sql_cluster_create, -1, &stmt, NULL);
 	if (rc == SQLITE_OK)
-		rc = sqlite3_bind_int64(
-			stmt, 1, (sqlite3_int64)clock_wall_ms(opening->store->config.clock));
+		rc = sqlite3_bind_int64(stmt, 1,
+					(sqlite3_int64)clock_wall_ms(opening->store->config.clock));
 	if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_DONE)
 		rc = SQLITE_OK;
 	sqlite3_finalize(stmt);
@@ -216,6 +216,8 @@ migrate(const struct opening *opening)
 		return damaged(opening, "not a database of Tiffin");
 	if (rc == SQLITE_OK)
 		rc = store_db_number(conn, sql_cluster_version, &version);
+	if (rc == SQLITE_NOTFOUND)
+		return damaged(opening, "it does not tell its schema version");
 	if (rc != SQLITE_OK)
 		return judge(opening, rc, "read its version");
 	if (version > newest) {

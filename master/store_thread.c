@@ -5,7 +5,8 @@
  *
  *      queue ---> group ---> BEGIN IMMEDIATE, records, COMMIT ---> committed
  *                   ^                       |                          |
- *                   |  rolled back, why,    | fails                    |  COMMIT with synchronous=FULL
+ *                   |  rolled back, why,    | fails                    |  COMMIT with
+ * synchronous=FULL
  *                   +--- later again  <-----+                          v
  *                                                                    synced
  *
@@ -35,9 +36,9 @@
 #define GROUP_MAX_RECORDS 16384u
 #define RETRY_MIN_NS      (10 * NS_PER_MS)
 #define RETRY_MAX_NS      NS_PER_S
-#define UPKEEP_NS         NS_PER_S     /* between attempts that failed, and before idle counts as idle */
-#define CKPT_FRAMES       2048u        /* a PASSIVE checkpoint so often: 8 MiB */
-#define FLUSH_ATTEMPTS    100          /* when closing over a disk that fails: about 5 s */
+#define UPKEEP_NS         NS_PER_S /* between attempts that failed, and before idle counts as idle */
+#define CKPT_FRAMES       2048u    /* a PASSIVE checkpoint so often: 8 MiB */
+#define FLUSH_ATTEMPTS    100      /* when closing over a disk that fails: about 5 s */
 
 static uint64_t
 cpu_ns(void)
@@ -77,12 +78,14 @@ note_failure(struct store *store, int rc, const char *doing)
 		store->must_rewrite = true;
 
 	is_new = store->retry_after_ns == 0;
-	store->retry_after_ns = is_new ? RETRY_MIN_NS
-				       : num_min(store->retry_after_ns * 2, RETRY_MAX_NS);
+	store->retry_after_ns =
+		is_new ? RETRY_MIN_NS : num_min(store->retry_after_ns * 2, RETRY_MAX_NS);
 	store->retry_at_ns = now_ns(store) + store->retry_after_ns;
 	if (((rc & 0xff) == SQLITE_FULL || os_errno == ENOSPC || os_errno == EDQUOT) &&
-	    store_files_drop_reserve(&store->files))
+	    store_files_drop_reserve(&store->files)) {
 		store->retry_at_ns = now_ns(store);
+		store->reserve_at_ns = now_ns(store) + UPKEEP_NS;
+	}
 
 	lock_take(&store->lock);
 	store->progress.is_stalled = true;
@@ -94,8 +97,9 @@ note_failure(struct store *store, int rc, const char *doing)
 	lock_drop(&store->lock);
 	if (!is_new)
 		return;
-	log_event(LOG_ERROR, "store_stalled", "path=\"%s\" doing=\"%s\" code=%d errno=%d why=\"%s\"",
-		  store->config.path, doing, rc, os_errno, sqlite3_errstr(rc));
+	log_event(LOG_ERROR, "store_stalled",
+		  "path=\"%s\" doing=\"%s\" code=%d errno=%d why=\"%s\"", store->config.path, doing,
+		  rc, os_errno, sqlite3_errstr(rc));
 	wake(store);
 }
 
@@ -303,10 +307,15 @@ note_checkpoint(struct store *store, int rc, bool is_over_cap)
 					     : sqlite3_errstr(rc));
 }
 
+/* cap_frames -- on a full disk the WAL has only the reserve to grow into. */
 static uint64_t
 cap_frames(const struct store *store)
 {
-	return store->config.wal_cap_bytes / FRAME_BYTES;
+	uint64_t cap_bytes = store->config.wal_cap_bytes;
+
+	if (store->files.is_full)
+		cap_bytes = num_min(cap_bytes, STORE_RESERVE_BYTES / 2);
+	return cap_bytes / FRAME_BYTES;
 }
 
 /* checkpoint -- rc; after TRUNCATE and SQLITE_OK the WAL is empty. */
@@ -426,13 +435,12 @@ next_due(const struct store *store)
 	uint64_t due = UINT64_MAX;
 
 	if (store->must_rewrite)
-		due = num_min(due,
-			      until(now, num_max(store->retry_at_ns, store->upkeep_at_ns)));
+		due = num_min(due, until(now, num_max(store->retry_at_ns, store->upkeep_at_ns)));
 	else if (store->synced < store->committed)
-		due = num_min(due, until(now, num_max(store->retry_at_ns,
-						      store->unsynced_at_ns +
-							      store->config.sync_every_ms *
-								      NS_PER_MS)));
+		due = num_min(due,
+			      until(now, num_max(store->retry_at_ns,
+						 store->unsynced_at_ns +
+							 store->config.sync_every_ms * NS_PER_MS)));
 	if (store->wal_top_frames > 0 && !store->must_rewrite)
 		due = num_min(due, until(now, num_max(store->upkeep_at_ns,
 						      store->commit_at_ns + UPKEEP_NS)));
@@ -450,8 +458,8 @@ store_work(struct store *store)
 	if (list_is_empty(&store->group))
 		take_group(store);
 	if (!list_is_empty(&store->group) && now_ns(store) >= store->retry_at_ns)
-		commit(store, !store->must_rewrite &&
-				      (group_wants_sync(store) || is_sync_due(store)));
+		commit(store,
+		       !store->must_rewrite && (group_wants_sync(store) || is_sync_due(store)));
 	if (list_is_empty(&store->group) && now_ns(store) >= store->retry_at_ns)
 		upkeep_sync(store);
 	upkeep_wal(store);

@@ -147,6 +147,8 @@ watch_tell(struct master *master)
 		n++;
 	list_each(&master->watches, link)
 		tell(list_of(link, struct watch, at_master), master->changes.at, n);
+	if (n == 0)
+		return;
 	for (size_t i = 0; i < n; i++)
 		free(master->changes.at[i]);
 	master->changes.n -= n;

@@ -126,7 +126,8 @@ cut_all_locked(struct serve *serve)
 }
 
 int
-serve_renew(struct serve *serve, struct lent *lent, uint64_t *ret_clients, size_t cap, size_t *ret_n)
+serve_renew(struct serve *serve, struct lent *lent, uint64_t *ret_clients, size_t cap,
+	    size_t *ret_n)
 {
 	int r;
 
@@ -425,8 +426,8 @@ serve_new(const struct serve_config *config, struct serve **ret_serve)
 		return err_new(-ENOMEM);
 	serve->clock = config->clock;
 	serve->idle_ms = config->idle_ms;
-	serve->write_token_ms = config->write_token_ms != 0 ? config->write_token_ms
-							    : SERVE_WRITE_TOKEN_MS_MAX;
+	serve->write_token_ms =
+		config->write_token_ms != 0 ? config->write_token_ms : SERVE_WRITE_TOKEN_MS_MAX;
 	serve->connections_max = config->connections_max;
 	serve->unix_mode = config->unix_mode != 0 ? config->unix_mode : MODE_DEFAULT;
 	serve->wake_fd = -1;

@@ -40,7 +40,7 @@ struct serve;
 struct serve_config {
 	const struct clock *clock; /* tokens end on this clock */
 	const char *listen;        /* addresses, blank between; TCP port 0: any */
-	uint64_t write_token_ms; /* no write token lives longer; 0: SERVE_WRITE_TOKEN_MS_MAX */
+	uint64_t write_token_ms;   /* no write token lives longer; 0: SERVE_WRITE_TOKEN_MS_MAX */
 	uint64_t idle_ms; /* a peer that stands still in the middle of an op is cut off then */
 	unsigned connections_max;
 	mode_t unix_mode; /* of the Unix sockets; 0: 0600.  Wider lets other users map what a token

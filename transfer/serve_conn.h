@@ -95,7 +95,8 @@ int serve_grants_adopt(struct serve *serve, struct lent *lent) MUST_CHECK;
 /* serve_grants_forget -- the segment goes (NULL: all go).  What is written down in it stays. */
 void serve_grants_forget(struct serve *serve, const struct lent *lent);
 
-/* serve_grants_writers -- clients with a living process that may write to lent.  0 or -EOVERFLOW. */
+/* serve_grants_writers -- clients with a living process that may write to lent.  0 or -EOVERFLOW.
+ */
 int serve_grants_writers(struct serve *serve, const struct lent *lent, uint64_t *ret_clients,
 			 size_t cap, size_t *ret_n) MUST_CHECK;
 

@@ -200,8 +200,8 @@ serve_grants_forget(struct serve *serve, const struct lent *lent)
 }
 
 int
-serve_grants_writers(struct serve *serve, const struct lent *lent, uint64_t *ret_clients, size_t cap,
-		     size_t *ret_n)
+serve_grants_writers(struct serve *serve, const struct lent *lent, uint64_t *ret_clients,
+		     size_t cap, size_t *ret_n)
 {
 	size_t n = 0;
 

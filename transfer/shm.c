@@ -7,7 +7,7 @@
  *          |                                    >-- until the target is dropped
  *          +-----ask--> mapped for writing   --/
  *          |               |  fence word changed: ask again before the next piece
- *          +--refused--> resting for REST_NS: the op goes to the next transport
+ *          +--not to be had--> resting for REST_NS: ops go to the next transport
  *
  * To ask is to send a token to the provider's Unix socket; it answers with a
  * descriptor.  What it gives is looked at before it is mapped: the right size,
@@ -49,7 +49,10 @@ struct shm {
 	pthread_cond_t answered;
 };
 
-enum shm_outcome { SHM_E_NO = 1 };
+enum shm_outcome {
+	SHM_E_NO = 1,  /* nobody there, or not for us: no use in asking again soon */
+	SHM_E_REFUSED, /* this token does not open it; another may */
+};
 
 /* What an op, or a look, wants of a segment. */
 struct wish {
@@ -81,7 +84,7 @@ send_request(int fd, const struct wish *wish, uint64_t until_ns)
 	return sock_send_all(fd, bytes, sizeof(bytes), until_ns);
 }
 
-/* ask_at -- 0 with the answer and its descriptor; SHM_E_NO for whatever else there is. */
+/* ask_at -- 0 with the answer and its descriptor, or one of the outcomes. */
 static int
 ask_at(const struct sock_addr *addr, const struct wish *wish, uint64_t wait_ms,
        struct wire_reply *ret_reply, int *ret_fd)
@@ -98,7 +101,11 @@ ask_at(const struct sock_addr *addr, const struct wish *wish, uint64_t wait_ms,
 	if (sock_recv_fd(sock, bytes, sizeof(bytes), &fd, until_ns) != 0)
 		return SHM_E_NO;
 	if (wire_reply_decode(bytes, ret_reply) != 0 || ret_reply->kind != WIRE_MAP ||
-	    ret_reply->id != 1 || ret_reply->status != WIRE_DONE || fd < 0)
+	    ret_reply->id != 1)
+		return SHM_E_NO;
+	if (ret_reply->status == WIRE_REFUSED)
+		return SHM_E_REFUSED;
+	if (ret_reply->status != WIRE_DONE || fd < 0)
 		return SHM_E_NO;
 
 	*ret_fd = fd;
@@ -111,20 +118,20 @@ ask(const struct wish *wish, uint64_t now_ns, struct wire_reply *ret_reply, int 
 {
 	char text[SOCK_ADDR_TEXT_MAX];
 	uint64_t wait_ms;
+	int r = SHM_E_NO;
 
 	if (wish->deadline_ns <= now_ns)
 		return SHM_E_NO;
 	wait_ms = num_min((wish->deadline_ns - now_ns) / NS_PER_MS + 1, (uint64_t)ASK_MS_MAX);
 
-	for (size_t i = 0; target_address(&wish->target->desc, i, text, sizeof(text)); i++) {
+	for (size_t i = 0;
+	     r == SHM_E_NO && target_address(&wish->target->desc, i, text, sizeof(text)); i++) {
 		struct sock_addr addr;
 
-		if (strncmp(text, "unix:", 5) != 0 || sock_addr_parse(text, &addr) != 0)
-			continue;
-		if (ask_at(&addr, wish, wait_ms, ret_reply, ret_fd) == 0)
-			return 0;
+		if (strncmp(text, "unix:", 5) == 0 && sock_addr_parse(text, &addr) == 0)
+			r = ask_at(&addr, wish, wait_ms, ret_reply, ret_fd);
 	}
-	return SHM_E_NO;
+	return r;
 }
 
 /* is_sound -- of the size it should be, and of no use to who would like to see us trip over its
@@ -165,7 +172,7 @@ is_the_segment(const struct mapping *mapping, const struct target_desc *desc)
 /*
  * fetch -- ask, look, and map when it `is_first`: nothing is mapped twice.
  *
- * result:  0, SHM_E_NO.
+ * result:  0, SHM_E_NO, SHM_E_REFUSED.
  * thread:  no lock held; one at a time for a view (is_asking).
  */
 static int
@@ -175,9 +182,11 @@ fetch(struct shm *shm, const struct wish *wish, bool is_first, struct mapping *r
 	cleanup_with(fd_close_at) int fd = -1;
 	struct mapping mapping;
 	struct wire_reply reply;
+	int r;
 
-	if (ask(wish, clock_ns(engine_clock(shm->base.engine)), &reply, &fd) != 0)
-		return SHM_E_NO;
+	r = ask(wish, clock_ns(engine_clock(shm->base.engine)), &reply, &fd);
+	if (r != 0)
+		return r;
 	if (!is_sound(fd, &wish->target->desc, &reply))
 		return SHM_E_NO;
 
@@ -204,6 +213,15 @@ view_of(struct shm *shm, struct target *target)
 	if (target->slot[shm->base.index] == NULL)
 		target->slot[shm->base.index] = calloc(1, sizeof(struct view));
 	return target->slot[shm->base.index];
+}
+
+/* can_open -- is it a token that a provider answers with memory at all? */
+static bool
+can_open(const struct wish *wish)
+{
+	const uint32_t needed = wish->use == FOR_READING ? TOKEN_READ | TOKEN_MAP : TOKEN_WRITE;
+
+	return (wish->token->rights & needed) == needed;
 }
 
 /* ready -- the mapping that serves this use now, or NULL. */
@@ -250,26 +268,28 @@ get_locked(struct shm *shm, const struct wish *wish, struct mapping **ret_mappin
 {
 	const struct clock *clock = engine_clock(shm->base.engine);
 	struct view *view = view_of(shm, wish->target);
+	int r;
 
 	if (view == NULL)
 		return SHM_E_NO;
 	while ((*ret_mapping = ready(view, wish->use)) == NULL) {
-		if (clock_ns(clock) < view->rest_until_ns[wish->use])
+		if (!can_open(wish) || clock_ns(clock) < view->rest_until_ns[wish->use])
 			return SHM_E_NO;
 		if (view->is_asking) {
 			if (!lock_wait_for(&shm->lock, &shm->answered, ASK_MS_MAX * NS_PER_MS))
 				return SHM_E_NO;
 			continue;
 		}
-		if (fetch_alone(shm, wish, view) != 0) {
+		r = fetch_alone(shm, wish, view);
+		if (r == SHM_E_NO)
 			view->rest_until_ns[wish->use] = num_add_sat(clock_ns(clock), REST_NS);
-			return SHM_E_NO;
-		}
+		if (r != 0)
+			return r;
 	}
 	return 0;
 }
 
-/* get -- the mapping for this wish.  0 or SHM_E_NO. */
+/* get -- the mapping for this wish.  0, SHM_E_NO, SHM_E_REFUSED. */
 static int
 get(struct shm *shm, const struct wish *wish, struct mapping **ret_mapping)
 {

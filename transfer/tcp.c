@@ -196,17 +196,22 @@ static int
 tcp_submit(struct transport *t, struct op *op)
 {
 	struct tcp *tcp = container_of(t, struct tcp, base);
+	uint64_t now_ns = clock_ns(engine_clock(t->engine));
 	struct tcp_peer *peer;
 	bool is_resting = false;
 
 	if (op->token == NULL)
 		return TRANSPORT_E_CANT;
+	if (op->deadline_ns <= now_ns) { /* on the wire it would cost others their connection */
+		engine_complete(t->engine, op, OP_E_TIMEOUT);
+		return 0;
+	}
 
 	lock_take(&tcp->lock);
 	tcp->n_busy++;
 	peer = peer_of(tcp, op);
 	if (peer != NULL && peer->rest_until_ns != 0) {
-		is_resting = clock_ns(engine_clock(t->engine)) < peer->rest_until_ns;
+		is_resting = now_ns < peer->rest_until_ns;
 		if (!is_resting)
 			peer->rest_until_ns = 0;
 	}
@@ -237,23 +242,15 @@ next_deadline(const struct batch *batch, uint64_t now_ns)
 }
 
 static void
-waiter_enter(struct tcp *tcp, struct tcp_waiter *waiter, uint64_t now_ns)
+waiter_enter(struct tcp *tcp, struct tcp_waiter *waiter)
 {
 	waiter->event_fd = tcp->n_spare_fds > 0 ? tcp->spare_fds[--tcp->n_spare_fds]
 						: eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	waiter->deadline_ns = next_deadline(waiter->batch, now_ns);
+	/* Also those whose time was over before they came here: the first turn makes an end of
+	 * them. */
+	waiter->deadline_ns = next_deadline(waiter->batch, 0);
 	list_link_init(&waiter->at);
 	list_push_back(&tcp->waiters, &waiter->at);
-}
-
-static void
-drain(struct tcp_waiter *waiter)
-{
-	eventfd_t rung;
-
-	if (waiter->is_rung && waiter->event_fd >= 0)
-		(void)eventfd_read(waiter->event_fd, &rung);
-	waiter->is_rung = false;
 }
 
 /* hand_on -- give up the role; ring one who has ops on the connection. */
@@ -284,7 +281,6 @@ waiter_leave(struct tcp *tcp, struct tcp_waiter *waiter)
 			if (peer->conns[i].reader == waiter)
 				hand_on(tcp, &peer->conns[i]);
 	}
-	drain(waiter);
 	if (waiter->event_fd >= 0 && tcp->n_spare_fds < array_len(tcp->spare_fds))
 		tcp->spare_fds[tcp->n_spare_fds++] = waiter->event_fd;
 	else
@@ -307,7 +303,7 @@ look_at(struct tcp *tcp, struct tcp_waiter *waiter, struct tcp_conn *conn, struc
 		return;
 	}
 	if (conn->state == TCP_DOWN) {
-		tcp_conn_open(tcp, conn, num_min(waiter->deadline_ns, waiter->until_ns));
+		tcp_conn_open(tcp, conn, waiter->deadline_ns);
 		led->has_changed = true;
 		return;
 	}
@@ -374,6 +370,7 @@ sleep_on(struct tcp *tcp, struct tcp_waiter *waiter, struct led *led, uint64_t n
 	uint64_t nap_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	struct pollfd pollfds[LED_MAX + 1];
 	struct timespec nap;
+	eventfd_t rung;
 
 	nap_ns = num_min(nap_ns, waiter->event_fd >= 0 ? NAP_NS : NAP_SHORT_NS);
 	nap = (struct timespec){.tv_nsec = (long)nap_ns};
@@ -390,11 +387,14 @@ sleep_on(struct tcp *tcp, struct tcp_waiter *waiter, struct led *led, uint64_t n
 	}
 	pollfds[led->n] = (struct pollfd){.fd = waiter->event_fd, .events = POLLIN};
 
+	waiter->is_asleep = true;
 	lock_drop(&tcp->lock);
 	(void)ppoll(pollfds, led->n + 1, &nap, NULL);
 	lock_take(&tcp->lock);
+	waiter->is_asleep = false;
 
-	drain(waiter);
+	if (waiter->is_rung && waiter->event_fd >= 0)
+		(void)eventfd_read(waiter->event_fd, &rung);
 	for (size_t i = 0; i < led->n; i++)
 		if (pollfds[i].fd >= 0)
 			tcp_conn_leave(tcp, led->conns[i]);
@@ -404,14 +404,17 @@ static void
 turn(struct tcp *tcp, struct tcp_waiter *waiter)
 {
 	uint64_t now_ns = clock_ns(engine_clock(tcp->base.engine));
-	struct led led = {.n = 0};
+	struct led led;
 
+	led.n = 0;
+	led.has_changed = false;
+	waiter->is_rung = false;
 	if (now_ns >= waiter->deadline_ns) {
 		expire(tcp, waiter, now_ns);
 		return;
 	}
 	lead(tcp, waiter, &led);
-	if (led.has_changed || drive(tcp, waiter, &led) || batch_is_done(waiter->batch))
+	if (led.has_changed || drive(tcp, waiter, &led) || waiter->is_rung)
 		return;
 	sleep_on(tcp, waiter, &led, now_ns);
 }
@@ -425,7 +428,7 @@ tcp_progress(struct transport *t, struct batch *batch, uint64_t until_ns)
 
 	lock_take(&tcp->lock);
 	tcp->n_busy++;
-	waiter_enter(tcp, &waiter, clock_ns(clock));
+	waiter_enter(tcp, &waiter);
 	while (!batch_is_done(batch)) {
 		turn(tcp, &waiter);
 		if (until_ns != UINT64_MAX && clock_ns(clock) >= until_ns)

@@ -45,7 +45,8 @@ struct tcp_waiter {
 	uint64_t until_ns;
 	uint64_t deadline_ns; /* the next one of the batch's ops */
 	int event_fd;         /* -1: none to be had, waits are short then */
-	bool is_rung;
+	bool is_asleep;       /* without the lock, in poll() */
+	bool is_rung;         /* something has changed since it last looked */
 };
 
 enum tcp_conn_state { TCP_DOWN, TCP_OPENING, TCP_UP, TCP_BREAKING };

@@ -52,6 +52,7 @@ cli_say(const struct cli *cli, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	text_scrub(line);
 
 	fflush(stdout);
 	if (cli->json) {
@@ -72,15 +73,17 @@ cli_say(const struct cli *cli, int status, const char *fmt, ...)
 void
 cli_note(const struct cli *cli, const char *fmt, ...)
 {
+	char line[1024];
 	va_list ap;
 
 	if (cli->quiet)
 		return;
-	say_prefix(cli);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	text_scrub(line);
+	say_prefix(cli);
+	fprintf(stderr, "%s\n", line);
 }
 
 int

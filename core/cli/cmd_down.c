@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/command.h"
 #include "core/cli/house.h"
+#include "core/cli/interrupt.h"
 #include "core/cli/json.h"
 
 struct opts {
@@ -24,6 +25,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	int n_stopped = 0, status;
 
 	(void)words;
+	interrupt_be_patient();
 	status = house_init(&house, cli, opts->run, NULL);
 	if (status != CLI_OK)
 		return status;

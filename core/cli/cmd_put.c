@@ -54,7 +54,7 @@ static int
 put_one(struct cli *cli, const struct tiffin_put_options *options, const char *key,
 	const char *path)
 {
-	struct stream_put what = {.key = key, .options = options};
+	struct stream_put what = {.key = key, .name = path, .options = options};
 	struct progress progress;
 	int fd = -1, status;
 

@@ -308,6 +308,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	int status;
 
 	(void)words;
+	interrupt_be_patient();
 	status = house_init(&raising.house, cli, raising.opts->run, raising.opts->state);
 	if (status == CLI_OK)
 		status = house_make(&raising.house, cli);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/cli/interrupt.h"
 #include "transfer/base/clock.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
@@ -210,6 +211,8 @@ wait_ready(int fd, uint64_t wait_ms)
 		ssize_t n;
 		int r;
 
+		if (interrupted())
+			return DAEMON_E_FAILED;
 		if (now_ms >= until_ms)
 			return DAEMON_E_TIMEOUT;
 		r = poll(&poll_fd, 1, (int)num_min(until_ms - now_ms, INT_MAX));

@@ -30,7 +30,7 @@ struct daemon {
 
 enum daemon_outcome {
 	DAEMON_E_NOT_FOUND = 1, /* no such program beside ours or in PATH */
-	DAEMON_E_FAILED,        /* it ended before it was ready; its log says why */
+	DAEMON_E_FAILED,        /* it ended before it was ready (its log says why), or Ctrl-C */
 	DAEMON_E_TIMEOUT,       /* it is neither ready nor gone; it has been ended */
 };
 

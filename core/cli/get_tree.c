@@ -127,8 +127,7 @@ make_marked_dir(const struct tree *tree, const char *key)
 	char above[TIFFIN_KEY_MAX + 1], path[PATH_MAX];
 	int status;
 
-	strcpy(above, key);
-	above[strlen(above) - 1] = '\0';
+	snprintf(above, sizeof(above), "%.*s", (int)strlen(key) - 1, key);
 	if (above[0] == '\0')
 		return CLI_OK;
 	status = path_of(tree, above, path);
@@ -151,8 +150,7 @@ give_way(const struct tree *tree, char path[PATH_MAX])
 		return CLI_OK;
 	if (len + 1 + strlen(EXPORT_NAME_BESIDE) >= PATH_MAX)
 		return cli_fail_system(tree->cli, -ENAMETOOLONG, path);
-	path[len] = '/';
-	strcpy(path + len + 1, EXPORT_NAME_BESIDE);
+	snprintf(path + len, PATH_MAX - len, "/%s", EXPORT_NAME_BESIDE);
 	return CLI_OK;
 }
 
@@ -204,7 +202,7 @@ get_one(struct tree *tree, const char *whole_key, const char *key)
 	if (status != CLI_OK)
 		return status;
 
-	strcpy(tree->above, key);
+	snprintf(tree->above, sizeof(tree->above), "%s", key);
 	tree->is_above[strlen(key)] = path[len] == '\0';
 	return CLI_OK;
 }

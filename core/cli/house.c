@@ -108,12 +108,12 @@ house_choose_mount(struct house *house, const struct cli *cli, const char *dir)
 	if (realpath(dir, path) == NULL) {
 		if (errno != ENOTCONN || dir[0] != '/' || strlen(dir) >= PATH_MAX)
 			return cli_fail_system(cli, -errno, dir);
-		strcpy(path, dir);
+		snprintf(path, sizeof(path), "%s", dir);
 	}
 	if (is_mounted && strcmp(path, house->mount) != 0)
 		return cli_say(cli, CLI_EXISTS, "mounted on %s already; 'tiffin down' first",
 			       house->mount);
-	strcpy(house->mount, path);
+	snprintf(house->mount, sizeof(house->mount), "%s", path);
 	return CLI_OK;
 }
 
@@ -145,7 +145,7 @@ unmount(const struct house *house, const struct cli *cli, bool lazy)
 
 	if (program_find("fusermount3", program) != 0)
 		return cli_say(cli, CLI_SYSTEM, "fusermount3 is missing; apt install fuse3");
-	strcpy(mount, house->mount);
+	snprintf(mount, sizeof(mount), "%s", house->mount);
 	r = program_run(program, argv);
 	if (r < 0)
 		return cli_fail_system(cli, r, program);

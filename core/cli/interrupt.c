@@ -10,13 +10,17 @@
 /* Written by the handler alone; a flag, so nothing else has to be in order with it. */
 static volatile sig_atomic_t mark;
 
+/* Written once, before anything that takes long. */
+static volatile sig_atomic_t is_patient;
+
 static void
 on_signal(int number)
 {
 	if (mark || number == SIGALRM)
 		_exit(EXIT_STATUS);
 	mark = 1;
-	alarm(PATIENCE_S);
+	if (!is_patient)
+		alarm(PATIENCE_S);
 }
 
 void
@@ -33,6 +37,12 @@ interrupt_install(void)
 
 	/* A reader who has seen enough (| head) shows itself as EPIPE. */
 	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+void
+interrupt_be_patient(void)
+{
+	is_patient = 1;
 }
 
 bool

@@ -115,6 +115,14 @@ key_show(char *buf, size_t cap, const char *key)
 	return buf;
 }
 
+void
+text_scrub(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((uint8_t)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
 const char *
 base64(char *buf, size_t cap, const void *bytes, size_t n_bytes)
 {

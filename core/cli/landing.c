@@ -12,20 +12,18 @@
 
 #define MODE 0666 /* the umask takes its part */
 
-/* dir_of -- the directory part of a path, "." when there is none.  needs: cap > strlen(path). */
+/* dir_of -- the directory part of a path, "." when there is none. */
 static void
-dir_of(char *buf, const char *path)
+dir_of(char buf[PATH_MAX], const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	if (slash == NULL)
-		strcpy(buf, ".");
+		snprintf(buf, PATH_MAX, ".");
 	else if (slash == path)
-		strcpy(buf, "/");
-	else {
-		memcpy(buf, path, (size_t)(slash - path));
-		buf[slash - path] = '\0';
-	}
+		snprintf(buf, PATH_MAX, "/");
+	else
+		snprintf(buf, PATH_MAX, "%.*s", (int)(slash - path), path);
 }
 
 /* name_beside -- ".tiffin-PID" in the same directory; one process lands one file at a time. */
@@ -72,7 +70,7 @@ landing_open(struct landing *landing, const char *path)
 		return err_new(-ENOENT);
 	if (strlen(path) >= sizeof(landing->path))
 		return err_new(-ENAMETOOLONG);
-	strcpy(landing->path, path);
+	snprintf(landing->path, sizeof(landing->path), "%s", path);
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		if (S_ISDIR(st.st_mode))

@@ -24,7 +24,7 @@ beside_us(const char *name, char path[PATH_MAX])
 	slash = strrchr(path, '/');
 	if (slash == NULL || (size_t)(slash - path) + strlen(name) + 2 > PATH_MAX)
 		return false;
-	strcpy(slash + 1, name);
+	snprintf(slash + 1, strlen(name) + 1, "%s", name);
 	return access(path, X_OK) == 0;
 }
 
@@ -56,7 +56,7 @@ program_find(const char *name, char path[PATH_MAX])
 	    !in_dirs(dirs != NULL ? dirs : "/usr/local/bin:/usr/bin:/bin", name, found) &&
 	    !in_dirs("/usr/sbin:/sbin", name, found))
 		return DAEMON_E_NOT_FOUND;
-	strcpy(path, found);
+	snprintf(path, PATH_MAX, "%s", found);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/cli/key_text.h"
 #include "transfer/base/num.h"
 
 #define FIRST_NS  (500 * NS_PER_MS)
@@ -56,6 +57,7 @@ progress_line(const struct progress *progress, char *buf, size_t cap)
 	num_show_bytes(rate_text, sizeof(rate_text), rate);
 	if (all == 0) {
 		snprintf(buf, cap, "%s  %s  %s/s", progress->label, done_text, rate_text);
+		text_scrub(buf);
 		return buf;
 	}
 
@@ -68,6 +70,7 @@ progress_line(const struct progress *progress, char *buf, size_t cap)
 		 bar, (unsigned)pct, done_text, all_text, rate_text,
 		 (unsigned long long)(left_s / 3600), (unsigned)(left_s / 60 % 60),
 		 (unsigned)(left_s % 60));
+	text_scrub(buf);
 	return buf;
 }
 

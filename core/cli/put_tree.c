@@ -95,7 +95,7 @@ read_small(const struct tree *tree, int fd, const FTSENT *file, void **ret_bytes
 static int
 put_open(struct tree *tree, int fd, const FTSENT *file, const char *key)
 {
-	struct stream_put what = {.key = key, .options = tree->options};
+	struct stream_put what = {.key = key, .name = file->fts_path, .options = tree->options};
 	uint64_t len = (uint64_t)file->fts_statp->st_size;
 	void *bytes = NULL;
 	size_t n = 0;
@@ -120,11 +120,11 @@ static int
 put_file(struct tree *tree, const FTSENT *file)
 {
 	char key[TIFFIN_KEY_MAX + 2], below[PATH_MAX];
-	int fd, status;
+	int fd, n, status;
 
-	if (strlen(file->fts_path + tree->dir_len) >= sizeof(below))
+	n = snprintf(below, sizeof(below), "%s", file->fts_path + tree->dir_len);
+	if (n < 0 || (size_t)n >= sizeof(below))
 		return cli_fail_system(tree->cli, -ENAMETOOLONG, file->fts_path);
-	strcpy(below, file->fts_path + tree->dir_len);
 	if (tree->keys.is_exported)
 		without_beside(below);
 	status = make_key(tree, below, key);
@@ -156,7 +156,8 @@ visit(struct tree *tree, const FTSENT *at)
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:
-		status = cli_fail_system(tree->cli, -at->fts_errno, at->fts_path);
+		status = cli_fail_system(tree->cli, at->fts_errno != 0 ? -at->fts_errno : -EIO,
+					 at->fts_path);
 		break;
 	default:
 		tree->n_passed_over++;
@@ -204,6 +205,30 @@ print_outcome(const struct tree *tree)
 	putchar('\n');
 }
 
+static void
+walk(struct tree *tree, FTS *fts)
+{
+	while (!interrupted() && !stops(tree->status) && !stops(tree->batch.status)) {
+		const FTSENT *at;
+
+		errno = 0;
+		at = fts_read(fts);
+		if (at == NULL) {
+			if (errno != 0)
+				cli_keep(&tree->status,
+					 cli_fail_system(tree->cli, -errno, "walking the tree"));
+			return;
+		}
+		if (at->fts_level == 0 && at->fts_info != FTS_D && at->fts_info != FTS_DP) {
+			int r = at->fts_errno != 0 ? -at->fts_errno : -ENOTDIR;
+
+			cli_keep(&tree->status, cli_fail_system(tree->cli, r, at->fts_path));
+			return;
+		}
+		visit(tree, at);
+	}
+}
+
 int
 put_tree(struct cli *cli, const struct tiffin_put_options *options, const char *dir,
 	 struct put_tree_keys keys)
@@ -212,7 +237,6 @@ put_tree(struct cli *cli, const struct tiffin_put_options *options, const char *
 	char *roots[] = {root, NULL};
 	struct tree tree = {.cli = cli, .options = options, .keys = keys};
 	size_t len = strlen(dir);
-	FTSENT *at;
 	FTS *fts;
 
 	while (len > 1 && dir[len - 1] == '/')
@@ -228,14 +252,7 @@ put_tree(struct cli *cli, const struct tiffin_put_options *options, const char *
 		return cli_fail_system(cli, -errno, dir);
 	cli_progress(cli, &tree.progress, keys.prefix, 0);
 	put_batch_init(&tree.batch, cli, options, &tree.progress);
-	while (!interrupted() && !stops(tree.status) && !stops(tree.batch.status) &&
-	       (at = fts_read(fts)) != NULL) {
-		if (at->fts_level == 0 && at->fts_info == FTS_F) {
-			tree.status = cli_fail_system(cli, -ENOTDIR, dir);
-			break;
-		}
-		visit(&tree, at);
-	}
+	walk(&tree, fts);
 	if (!interrupted())
 		put_batch_flush(&tree.batch);
 	put_batch_fini(&tree.batch);

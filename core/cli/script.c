@@ -38,7 +38,7 @@ script_find(const char *name, char path[PATH_MAX])
 		int len = snprintf(found, sizeof(found), "%s/%s/%s", exe, places[i], name);
 
 		if (len > 0 && len < PATH_MAX && access(found, R_OK) == 0) {
-			strcpy(path, found);
+			snprintf(path, PATH_MAX, "%s", found);
 			return 0;
 		}
 	}

@@ -112,34 +112,34 @@ read_full(int fd, char *buf, size_t cap)
 	return (ssize_t)n;
 }
 
-/* fill -- the next piece, full unless the end has come.  CLI_OK, or it has been said. */
-static int
-fill(const struct cli *cli, int fd, struct iovec *piece)
-{
-	ssize_t n = read_full(fd, piece->iov_base, STREAM_PIECE);
-
-	if (interrupted())
-		return CLI_INTERRUPTED;
-	if (n < 0)
-		return cli_fail_system(cli, (int)n, "reading");
-	piece->iov_len = (size_t)n;
-	return CLI_OK;
-}
-
 /* Where the bytes of one object come from. */
 struct source {
 	struct cli *cli;
 	int fd;
-	const char *key;
+	const struct stream_put *what;
 	struct progress *progress;
 };
+
+/* fill -- the next piece, full unless the end has come.  CLI_OK, or it has been said. */
+static int
+fill(const struct source *from, struct iovec *piece)
+{
+	ssize_t n = read_full(from->fd, piece->iov_base, STREAM_PIECE);
+
+	if (interrupted())
+		return CLI_INTERRUPTED;
+	if (n < 0)
+		return cli_fail_system(from->cli, (int)n, from->what->name);
+	piece->iov_len = (size_t)n;
+	return CLI_OK;
+}
 
 /* copy_in -- the first piece, which is full, and all that follow. */
 static int
 copy_in(struct source *from, struct iovec *piece, struct tiffin_put *put)
 {
 	struct cli *cli = from->cli;
-	const char *key = from->key;
+	const char *key = from->what->key;
 	uint64_t at = 0;
 
 	while (piece->iov_len > 0) {
@@ -149,7 +149,7 @@ copy_in(struct source *from, struct iovec *piece, struct tiffin_put *put)
 			return cli_fail(cli, r, key);
 		at += piece->iov_len;
 		progress_add(from->progress, piece->iov_len);
-		status = fill(cli, from->fd, piece);
+		status = fill(from, piece);
 		if (status != CLI_OK)
 			return status;
 	}
@@ -166,8 +166,9 @@ copy_in(struct source *from, struct iovec *piece, struct tiffin_put *put)
 
 /* in_pieces -- what is too long for one call. */
 static int
-in_pieces(struct source *from, const struct stream_put *what, struct iovec *piece)
+in_pieces(struct source *from, struct iovec *piece)
 {
+	const struct stream_put *what = from->what;
 	struct cli *cli = from->cli;
 	struct tiffin_put *put;
 	int r, status;
@@ -188,7 +189,7 @@ int
 stream_in(struct cli *cli, int fd, const struct stream_put *what, struct progress *progress)
 {
 	cleanup_with(buf_free_at) void *buf = malloc(STREAM_PIECE);
-	struct source from = {cli, fd, what->key, progress};
+	struct source from = {cli, fd, what, progress};
 	struct iovec piece = {buf, 0};
 	struct tiffin_client *client;
 	int r, status;
@@ -198,11 +199,11 @@ stream_in(struct cli *cli, int fd, const struct stream_put *what, struct progres
 	status = cli_client(cli, &client);
 	if (status != CLI_OK)
 		return status;
-	status = fill(cli, fd, &piece);
+	status = fill(&from, &piece);
 	if (status != CLI_OK)
 		return status;
 	if (piece.iov_len == STREAM_PIECE)
-		return in_pieces(&from, what, &piece);
+		return in_pieces(&from, &piece);
 
 	r = tiffin_put(client, what->key, &piece, 1, what->options, NULL);
 	if (r < 0)

@@ -53,6 +53,7 @@ int stream_out(struct cli *cli, struct stream_view *view, struct stream_range ra
 /* What an object to be put looks like. */
 struct stream_put {
 	const char *key;
+	const char *name; /* of what is read, for what is said */
 	const struct tiffin_put_options *options;
 	uint64_t len_bytes; /* expected; 0 when not known */
 };

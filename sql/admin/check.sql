@@ -5,7 +5,7 @@
 -- It reads everything: allow about 5 us an object.
 
 .timeout 5000
-.mode box
+.mode box --wrap 2000
 
 SELECT law, id, detail FROM (
 
@@ -18,6 +18,45 @@ UNION ALL
 SELECT 'there is not one cluster row', NULL, count(*) || ' rows'
   FROM cluster
 HAVING count(*) <> 1
+
+-- The CHECKs of the schema once more: a connection that can't write leaves them out.
+UNION ALL
+SELECT 'a value is out of range', object_id, 'object'
+  FROM object
+ WHERE object_id NOT BETWEEN 1 AND 281474976710655
+    OR length(key) NOT BETWEEN 1 AND 1024
+    OR len_bytes NOT BETWEEN 0 AND 17592186044416
+    OR put_at_ms < 0
+    OR crc NOT BETWEEN 0 AND 4294967295
+    OR length(attr) NOT BETWEEN 1 AND 4096
+
+UNION ALL
+SELECT 'a value is out of range', replica_id, 'replica'
+  FROM replica
+ WHERE replica_id < 8
+    OR offset_bytes < 0
+
+UNION ALL
+SELECT 'a value is out of range', extent_id, 'extent'
+  FROM extent
+ WHERE extent_id < 32768
+    OR offset_bytes < 0
+    OR len_bytes <= 0
+
+UNION ALL
+SELECT 'a value is out of range', segment_id, 'segment'
+  FROM segment
+ WHERE segment_id <= 0
+    OR epoch < 0
+    OR client_id < 0
+    OR medium NOT BETWEEN 1 AND 3
+    OR len_bytes <= 0
+    OR mounted_at_ms < 0
+
+UNION ALL
+SELECT 'a value is out of range', segment_id, 'chunk ' || chunk
+  FROM open_chunk
+ WHERE chunk NOT BETWEEN 0 AND 4294967295
 
 -- Whose bytes are they?
 UNION ALL

@@ -4,7 +4,7 @@
 -- After a restart their free space rests until no writer of before can be alive.
 
 .timeout 5000
-.mode box
+.mode box --wrap 2000
 
 SELECT segment,
        segment_id,

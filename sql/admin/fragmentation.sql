@@ -5,7 +5,7 @@
 -- extents of copies that did not fit in one.  Space of puts under way counts as free here.
 
 .timeout 5000
-.mode box
+.mode box --wrap 2000
 
 WITH run AS (
     SELECT segment_id, offset_bytes, len_bytes FROM v_extent

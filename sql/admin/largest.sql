@@ -2,7 +2,7 @@
 -- largest.sql -- the 50 longest objects.
 
 .timeout 5000
-.mode box
+.mode box --wrap 2000
 
 SELECT printf('%.1f MiB', len_bytes / 1048576.0) AS len,
        len_bytes,

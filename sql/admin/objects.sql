@@ -4,7 +4,7 @@
 -- For others: sqlite3 -readonly FILE "SELECT * FROM v_object WHERE shown_key GLOB 'model/*'".
 
 .timeout 5000
-.mode box
+.mode box --wrap 2000
 
 SELECT object_id,
        tenant,

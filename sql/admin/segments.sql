@@ -5,7 +5,7 @@
 -- master only: tiffin segments.
 
 .timeout 5000
-.mode box
+.mode box --wrap 2000
 
 SELECT segment_id,
        name,

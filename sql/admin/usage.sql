@@ -4,7 +4,7 @@
 -- An object counts once under "objects" and with all its copies under "stored".
 
 .timeout 5000
-.mode box
+.mode box --wrap 2000
 
 SELECT count(*) AS objects,
        printf('%.1f MiB', coalesce(sum(len_bytes), 0) / 1048576.0) AS bytes,

@@ -3,8 +3,8 @@
 /*
  * bench_master -- what a request costs the master's one loop thread.
  *
- *      bench_master read [n_objects]     get_replica_list, one by one at depth 64, then batches of 128
- *      bench_master put [n_objects]      put_start + put_end, durable (process), batches of 128
+ *      bench_master read [n_objects]     get_replica_list, one by one at depth 64, then batches of
+ * 128 bench_master put [n_objects]      put_start + put_end, durable (process), batches of 128
  *      bench_master recover [n_objects]  fill, close, and start again
  *
  * The server runs on a thread of its own with a real socket and a real database; the asker
@@ -105,9 +105,14 @@ box_open(struct box *box)
 	struct master_config master = {
 		.clock = clock_real(),
 		.rand = &box->rand,
-		.limits = {.lease_ms = 5000, .write_lease_ms = 30000, .ping_ms = 1000,
-			   .client_ttl_ms = 600000, .client_grace_ms = 5000, .put_wait_ms = 2000,
-			   .evict_high_pct = 100, .evict_low_pct = 99},
+		.limits = {.lease_ms = 5000,
+			   .write_lease_ms = 30000,
+			   .ping_ms = 1000,
+			   .client_ttl_ms = 600000,
+			   .client_grace_ms = 5000,
+			   .put_wait_ms = 2000,
+			   .evict_high_pct = 100,
+			   .evict_low_pct = 99},
 	};
 	char why[256];
 
@@ -120,8 +125,10 @@ box_open(struct box *box)
 static void
 box_serve(struct box *box)
 {
-	struct server_config server = {.loop = box->loop, .master = box->master,
-				       .listen = box->address, .socket_mode = 0600,
+	struct server_config server = {.loop = box->loop,
+				       .master = box->master,
+				       .listen = box->address,
+				       .socket_mode = 0600,
 				       .connections_max = 16};
 	struct sock_addr addr;
 	char why[256];
@@ -149,7 +156,6 @@ box_close(struct box *box)
 }
 
 /* ---- asking ---- */
-
 
 /* Append one request; what `encode` makes of msg is its payload. */
 #define APPEND(box, name, msg)                                                                     \
@@ -198,12 +204,17 @@ static void
 join(struct box *box)
 {
 	struct msg_hello hello = {.version = PROTO_VERSION};
-	struct msg_join join_msg = {.client_id = 7, .name = span_of("bench", 5),
-				    .host = span_of("host", 4), .tenant = span_of("default", 7)};
-	struct rec_segment_lent lent = {
-		.segment_id = 1, .segment_epoch = 1, .size_bytes = 1ull << 40, .medium = MEDIUM_DRAM,
-		.name = span_of("seg", 3), .host = span_of("host", 4),
-		.endpoint = span_of("unix:/none", 10)};
+	struct msg_join join_msg = {.client_id = 7,
+				    .name = span_of("bench", 5),
+				    .host = span_of("host", 4),
+				    .tenant = span_of("default", 7)};
+	struct rec_segment_lent lent = {.segment_id = 1,
+					.segment_epoch = 1,
+					.size_bytes = 1ull << 40,
+					.medium = MEDIUM_DRAM,
+					.name = span_of("seg", 3),
+					.host = span_of("host", 4),
+					.endpoint = span_of("unix:/none", 10)};
 	struct msg_mount_segment mount = {.n_segments = 1, .segments = &lent};
 
 	APPEND(box, hello, &hello);
@@ -217,7 +228,8 @@ join(struct box *box)
 static struct span
 key_of(char *buf, uint64_t n)
 {
-	snprintf(buf, KEY_BYTES_ALL + 1, "model-7b/rank-0/%08" PRIx64 "%040" PRIx64, n * 2654435761u % 4294967296u, n);
+	snprintf(buf, KEY_BYTES_ALL + 1, "model-7b/rank-0/%08" PRIx64 "%040" PRIx64,
+		 n * 2654435761u % 4294967296u, n);
 	return span_of(buf, KEY_BYTES_ALL);
 }
 
@@ -243,7 +255,8 @@ put_batch(struct box *box, uint64_t first, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		must((int)places.places[i].status, "put_start");
 		dones[i] = (struct rec_put_done){.object_id = places.places[i].object_id,
-						 .len_bytes = OBJECT_BYTES, .has_crc = 1,
+						 .len_bytes = OBJECT_BYTES,
+						 .has_crc = 1,
 						 .crc = (uint32_t)i};
 	}
 	APPEND(box, put_end, &end);
@@ -303,7 +316,8 @@ read_batches(struct box *box, uint64_t n_objects)
 	}
 	cpu = cpu_of(box->thread) - cpu;
 	wall = seconds(CLOCK_MONOTONIC) - wall;
-	printf("name=master_read objects=%" PRIu64 " batch=%d kops_batch=%.0f cpu_us_per_key=%.3f\n",
+	printf("name=master_read objects=%" PRIu64
+	       " batch=%d kops_batch=%.0f cpu_us_per_key=%.3f\n",
 	       n_objects, BATCH, (double)(n_batches * BATCH) / wall / 1e3,
 	       cpu / (double)(n_batches * BATCH) * 1e6);
 }
@@ -335,7 +349,8 @@ bench_put(struct box *box, uint64_t n_objects)
 	cpu = cpu_of(box->thread) - cpu;
 	wall = seconds(CLOCK_MONOTONIC) - wall;
 	store_counts(box->master->store, &after);
-	printf("name=master_put objects=%" PRIu64 " batch=%d kops=%.0f cpu_us_loop=%.2f cpu_us_store=%.2f\n",
+	printf("name=master_put objects=%" PRIu64
+	       " batch=%d kops=%.0f cpu_us_loop=%.2f cpu_us_store=%.2f\n",
 	       n_objects, BATCH, (double)n_objects / wall / 1e3, cpu / (double)n_objects * 1e6,
 	       (double)(after.busy_ns - before.busy_ns) / (double)n_objects / 1e3);
 }
@@ -366,7 +381,8 @@ bench_recover(struct box *box, uint64_t n_objects)
 	box_open(box);
 	wall = seconds(CLOCK_MONOTONIC) - wall;
 	ram = ram_bytes() - ram;
-	printf("name=recover objects=%" PRIu64 " us_per_object=%.2f ram_bytes_per_object=%.0f file_bytes_per_object=%.0f\n",
+	printf("name=recover objects=%" PRIu64
+	       " us_per_object=%.2f ram_bytes_per_object=%.0f file_bytes_per_object=%.0f\n",
 	       n_objects, wall / (double)n_objects * 1e6, (double)ram / (double)n_objects,
 	       (double)file.st_size / (double)n_objects);
 }

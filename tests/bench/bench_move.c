@@ -3,10 +3,11 @@
 /*
  * bench_move -- moving objects against the barest way of moving the same bytes.
  *
- *      bench_move get_shm      get from another process on this host : memcpy between the same buffers
- *      bench_move get_tcp      get over loopback                     : plain send and recv
+ *      bench_move get_shm      get from another process on this host : memcpy between the same
+ * buffers bench_move get_tcp      get over loopback                     : plain send and recv
  *      bench_move put_tcp      put over loopback                     : plain send and recv
- *      bench_move get_small    4 KiB get, metadata included          : blocking Unix-socket round trip
+ *      bench_move get_small    4 KiB get, metadata included          : blocking Unix-socket round
+ * trip
  *
  * The two take turns, N_PAIRS times; ratio is the median of (their time / our time), so 1 is
  * as fast, 0.9 a tenth slower.  get_small tells our time / theirs instead.
@@ -99,10 +100,11 @@ tune(int fd)
 static struct raw
 raw_open(size_t len)
 {
-	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t addr_len = sizeof(addr);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	struct raw raw = {.fd = socket(AF_INET, SOCK_STREAM, 0)};
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct raw raw = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 
 	house_must(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), "bind");
 	house_must(listen(listener, 1), "listen");
@@ -149,7 +151,8 @@ static void
 put_one(struct tiffin_client *client, const char *key, void *buf, size_t len)
 {
 	struct iovec slice = {buf, len};
-	struct tiffin_put_options options = {.struct_bytes = sizeof(options), .flags = TIFFIN_REPLACE};
+	struct tiffin_put_options options = {.struct_bytes = sizeof(options),
+					     .flags = TIFFIN_REPLACE};
 
 	house_must(tiffin_put(client, key, &slice, 1, &options, NULL), "tiffin_put");
 }
@@ -257,7 +260,7 @@ echo_start(int *ret_fd)
 	int fds[2];
 	pid_t pid;
 
-	house_must(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), "socketpair");
+	house_must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), "socketpair");
 	pid = fork();
 	house_must(pid < 0, "fork");
 	if (pid == 0) {
@@ -293,12 +296,14 @@ bench_small(void)
 		ours[i] = house_now_s() - began;
 		began = house_now_s();
 		house_must(send(fd, word, sizeof(word), 0) != (ssize_t)sizeof(word), "send");
-		house_must(recv(fd, word, sizeof(word), MSG_WAITALL) != (ssize_t)sizeof(word), "recv");
+		house_must(recv(fd, word, sizeof(word), MSG_WAITALL) != (ssize_t)sizeof(word),
+			   "recv");
 		theirs[i] = house_now_s() - began;
 	}
 	a = house_median(ours, N_ROUNDS) * 1e6;
 	b = house_median(theirs, N_ROUNDS) * 1e6;
-	printf("name=get_small bytes=4096 p50_us=%.1f rtt_p50_us=%.1f ratio_rtt=%.2f\n", a, b, a / b);
+	printf("name=get_small bytes=4096 p50_us=%.1f rtt_p50_us=%.1f ratio_rtt=%.2f\n", a, b,
+	       a / b);
 	close(fd);
 	waitpid(pid, NULL, 0);
 	tiffin_close(client);

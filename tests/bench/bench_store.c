@@ -13,8 +13,8 @@
 
 #include "master/store.h"
 
-#define KEY_BYTES   64
-#define SEGMENT_ID  0x7123456789abcdefull
+#define KEY_BYTES    64
+#define SEGMENT_ID   0x7123456789abcdefull
 #define OBJECT_BYTES (1u << 20)
 
 static void
@@ -54,7 +54,7 @@ add_segment(struct store *store)
 static void
 add_object(struct journal *journal, uint64_t id)
 {
-	struct extent extent = {(id % 100000) * OBJECT_BYTES, OBJECT_BYTES};
+	struct extent extent = {(id - 1) * OBJECT_BYTES, OBJECT_BYTES};
 	struct replica_record replica = {SEGMENT_ID, 1, &extent};
 	char key[KEY_BYTES + 1];
 	struct record record = {.kind = RECORD_OBJECT_ADD,
@@ -100,9 +100,8 @@ main(int argc, char **argv)
 {
 	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000000;
 	uint64_t per_batch = argc > 3 ? strtoull(argv[3], NULL, 10) : 128;
-	struct store_config config = {.clock = clock_real(),
-				      .wal_cap_bytes = 64u << 20,
-				      .sync_every_ms = 1000};
+	struct store_config config = {
+		.clock = clock_real(), .wal_cap_bytes = 64u << 20, .sync_every_ms = 1000};
 	struct store *store;
 	struct store_counts counts;
 	struct journal journal;

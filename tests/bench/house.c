@@ -95,7 +95,8 @@ house_open(struct house *house, const char *size, const char *listen)
 	if (strcmp(listen, "tcp") == 0)
 		snprintf(option_listen, sizeof(option_listen), "--listen=127.0.0.1:0");
 	else
-		snprintf(option_listen, sizeof(option_listen), "--listen=unix:%s/p1.sock", house->dir);
+		snprintf(option_listen, sizeof(option_listen), "--listen=unix:%s/p1.sock",
+			 house->dir);
 
 	house_start(house, "tiffin-master", (char *[]){db, address, "--log-level=error", NULL});
 	house_start(house, "tiffin-provider",
@@ -121,8 +122,8 @@ house_close(struct house *house)
 struct tiffin_client *
 house_client(const struct house *house)
 {
-	struct tiffin_options options = {.struct_bytes = sizeof(options), .master = house->master,
-					 .name = "bench"};
+	struct tiffin_options options = {
+		.struct_bytes = sizeof(options), .master = house->master, .name = "bench"};
 	struct tiffin_client *client = NULL;
 
 	house_must(tiffin_open(&options, &client), "tiffin_open");

@@ -26,5 +26,5 @@ points 'master/'        'master/proto/' 'master/|sql/sql_text\.h|transfer/base/'
 points 'core/'          'core/cli/'     'core/[a-z_]+\.|master/proto/|transfer/'
 points 'core/cli/'      '-'             'core/|master/proto/|transfer/'
 points 'fs/'            '-'             'fs/|core/tiffin\.h|transfer/base/'
-points 'man/'           '-'             'man/|[a-z/]*\.def|master/proto/|transfer/base/'
+points 'man/'           '-'             'man/|[a-z_/]*\.def|master/proto/|transfer/base/'
 finish

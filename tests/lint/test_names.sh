@@ -8,9 +8,9 @@
 
 names=$(files 'test_*.c' | xargs awk '/^static void$/ { is_void = FNR } /^[a-z0-9A-Z_]+\(void \*\*[a-z_]+\)/ && is_void == FNR - 1 {
 	sub(/\(.*/, ""); print FILENAME ": " $0 }')
-word='[a-z0-9]+(_[a-z0-9]+)*'
+word='[a-zA-Z0-9]+(_[a-zA-Z0-9]+)*'
 found "$(echo "$names" | grep -vE ": $word(__$word)+\$" | sed 's|$|    <- not a sentence: subject__situation__what_happens|')"
-found "$(echo "$names" | grep -vE ': [a-z0-9]+__?[a-z0-9]+__?[a-z0-9]' | sed 's|$|    <- too few words to say what happens|')"
+found "$(echo "$names" | grep -vE ': [a-zA-Z0-9]+__?[a-zA-Z0-9]+__?[a-zA-Z0-9]' | sed 's|$|    <- too few words to say what happens|')"
 found "$(files '*.c' '*.h' | grep '^tests/' |
 	look '(^|[^_a-z])(sleep|usleep|nanosleep|clock_nanosleep) *\(' 'a test that sleeps' | no_comments)"
 finish "$(echo "$names" | wc -l) tests"

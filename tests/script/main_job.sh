@@ -58,8 +58,10 @@ cp -r --preserve=mode,ownership,links "$SRC/." "$M/" || die "cp -r"
 say "copied in"
 agree "$SRC" "$M"
 
+# Outside the mount a symbolic link is an object whose bytes are its target: only true files are compared.
 t get -r "" "$T/out" >/dev/null || die "tiffin get -r"
-same "sums by the CLI" sums "$SRC" "$T/out"
+out_sums() { (cd "$SRC" && find . -type f -print0 | LC_ALL=C sort -z) | (cd "$1" && xargs -0 sha256sum); }
+same "sums by the CLI" out_sums "$SRC" "$T/out"
 rm -rf "$T/out"
 if command -v tiffin-readback >/dev/null; then
 	tiffin-readback "$MASTER" "$SRC" || die "the C API reads other bytes"
@@ -70,7 +72,7 @@ master_kill
 master_start
 say "master killed and started"
 agree "$SRC" "$M"
-t check || die "tiffin check"
+t check --db "$DB" || die "tiffin check"
 check
 
 half=$(find "$SRC" -mindepth 2 -maxdepth 2 | LC_ALL=C sort | awk 'NR % 2' | sed "s|^$SRC/||")

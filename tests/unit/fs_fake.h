@@ -37,7 +37,7 @@ static struct {
 	size_t n;
 	uint64_t last_id;
 	uint64_t n_stats, n_lists, n_list_nexts, n_gets, n_puts;
-	int fail_code;      /* what fail_call gives; 0: nothing fails */
+	int fail_code;         /* what fail_call gives; 0: nothing fails */
 	const char *fail_call; /* "stat", "put_write", ... */
 	bool has_no_borrow, has_lost_leases;
 	void (*on_change)(void *arg, int change, const char *key, uint64_t object_id);
@@ -129,7 +129,8 @@ fake_erase(const char *key)
 }
 
 static uint64_t
-fake_store(const char *key, const void *bytes, size_t len_bytes, const void *attr, size_t attr_bytes)
+fake_store(const char *key, const void *bytes, size_t len_bytes, const void *attr,
+	   size_t attr_bytes)
 {
 	struct fake_value *value = calloc(1, sizeof(*value));
 	size_t at;
@@ -222,7 +223,8 @@ fake_scatter(const struct fake_value *value, uint64_t off, const struct iovec *s
 	return done;
 }
 
-/* ---- the interface ---------------------------------------------------------------------------- */
+/* ---- the interface ----------------------------------------------------------------------------
+ */
 
 #define FAKE_LOCKED(...)                                                                           \
 	do {                                                                                       \
@@ -271,8 +273,8 @@ tiffin_ping(struct tiffin_client *client)
 }
 
 int
-tiffin_put(struct tiffin_client *client, const char *key, const struct iovec *slices, size_t n_slices,
-	   const struct tiffin_put_options *options, uint64_t *ret_id)
+tiffin_put(struct tiffin_client *client, const char *key, const struct iovec *slices,
+	   size_t n_slices, const struct tiffin_put_options *options, uint64_t *ret_id)
 {
 	uint64_t id;
 	int r = fake_fails("put");
@@ -294,8 +296,8 @@ tiffin_put(struct tiffin_client *client, const char *key, const struct iovec *sl
 }
 
 int
-tiffin_get(struct tiffin_client *client, const char *key, const struct iovec *slices, size_t n_slices,
-	   uint64_t *ret_len_bytes)
+tiffin_get(struct tiffin_client *client, const char *key, const struct iovec *slices,
+	   size_t n_slices, uint64_t *ret_len_bytes)
 {
 	struct fake_object *object;
 	int r = fake_fails("get");
@@ -438,11 +440,12 @@ tiffin_set_attr(struct tiffin_client *client, const char *key, uint64_t object_i
 	return r;
 }
 
-/* ---- lists ----------------------------------------------------------------------------------------- */
+/* ---- lists
+ * ----------------------------------------------------------------------------------------- */
 
 int
-tiffin_list_open(struct tiffin_client *client, const char *prefix, char delimiter, const char *after,
-		 struct tiffin_list **ret_list)
+tiffin_list_open(struct tiffin_client *client, const char *prefix, char delimiter,
+		 const char *after, struct tiffin_list **ret_list)
 {
 	struct tiffin_list *list = calloc(1, sizeof(*list));
 
@@ -495,7 +498,11 @@ tiffin_list_next(struct tiffin_list *list, const char **ret_key, struct tiffin_s
 		ret_stat->attr = list->attr;
 		if (end != NULL) {
 			list->after[end - key + 1] = '\0';
-			*ret_stat = (struct tiffin_stat){.is_prefix = true};
+			if (end[1] != 0)
+				ret_stat->attr_bytes = 0;
+			ret_stat->object_id = ret_stat->len_bytes = 0;
+			ret_stat->is_prefix =
+				true; /* and the attributes of "prefix/", if it is there */
 		}
 		*ret_key = list->after;
 	}
@@ -509,7 +516,8 @@ tiffin_list_close(struct tiffin_list *list)
 	free(list);
 }
 
-/* ---- views ----------------------------------------------------------------------------------------- */
+/* ---- views
+ * ----------------------------------------------------------------------------------------- */
 
 int
 tiffin_view_open(struct tiffin_client *client, const char *key, struct tiffin_view **ret_view)
@@ -573,7 +581,8 @@ tiffin_view_check(struct tiffin_view *view)
 	return fake.has_lost_leases ? TIFFIN_E_LEASE : 0;
 }
 
-/* ---- puts ------------------------------------------------------------------------------------------- */
+/* ---- puts
+ * ------------------------------------------------------------------------------------------- */
 
 int
 tiffin_put_begin(struct tiffin_client *client, const char *key, uint64_t len_bytes,
@@ -666,7 +675,8 @@ tiffin_put_commit(struct tiffin_put *put, const void *attr, size_t attr_bytes, u
 	return r;
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------------- */
+/* ---- the rest
+ * ----------------------------------------------------------------------------------------- */
 
 int
 tiffin_space(struct tiffin_client *client, struct tiffin_space *ret_space)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * master_world.h -- a master with a real store, a clock that stands still, and peers without sockets.
+ * master_world.h -- a master with a real store, a clock that stands still, and peers without
+ * sockets.
  *
- *      struct world *w = *state;                          made by world_setup(), master_check()ed at the end
- *      struct end *writer = world_join(w, 11);            hello and join are done
- *      struct rep_stat rep;
- *      status = ASK(writer, stat, &rep, .n_keys = 1, .keys = &key);
+ *      struct world *w = *state;                          made by world_setup(), master_check()ed
+ * at the end struct end *writer = world_join(w, 11);            hello and join are done struct
+ * rep_stat rep; status = ASK(writer, stat, &rep, .n_keys = 1, .keys = &key);
  *
- * ASK sends, lets the master turn and the store commit, and decodes the answer; SEND leaves the turning
- * to the test.  What an answer points to lives until the end's next one.
+ * ASK sends, lets the master turn and the store commit, and decodes the answer; SEND leaves the
+ * turning to the test.  What an answer points to lives until the end's next one.
  */
 #ifndef TESTS_UNIT_MASTER_WORLD_H
 #define TESTS_UNIT_MASTER_WORLD_H
@@ -146,9 +146,9 @@ world_collect(struct world *w)
 
 		if (end->peer == NULL || buf_len(&end->peer->out) == 0)
 			continue;
-		assert_int_equal(buf_append(&end->in, buf_first(&end->peer->out),
-					    buf_len(&end->peer->out)),
-				 0);
+		assert_int_equal(
+			buf_append(&end->in, buf_first(&end->peer->out), buf_len(&end->peer->out)),
+			0);
 		buf_clear(&end->peer->out);
 	}
 }
@@ -240,9 +240,9 @@ end_answers(struct end *end, uint64_t request_id, struct frame *ret_frame)
 	unsigned n = 0;
 
 	while (at < buf_len(&end->in)) {
-		assert_int_equal(frame_peek(buf_first(&end->in) + at, buf_len(&end->in) - at,
-					    &frame, &len),
-				 0);
+		assert_int_equal(
+			frame_peek(buf_first(&end->in) + at, buf_len(&end->in) - at, &frame, &len),
+			0);
 		if (frame.request_id == request_id) {
 			*ret_frame = frame;
 			n++;
@@ -343,7 +343,8 @@ end_mount(struct end *end, uint64_t segment_id, uint64_t epoch, uint64_t size_by
 	struct rep_mount_segment rep;
 	uint32_t status;
 
-	lent.name = span_of(name, (size_t)snprintf(name, sizeof(name), "seg%u", (unsigned)segment_id));
+	lent.name =
+		span_of(name, (size_t)snprintf(name, sizeof(name), "seg%u", (unsigned)segment_id));
 	status = ASK(end, mount_segment, &rep, .n_segments = 1, .segments = &lent);
 	return status == STATUS_OK ? rep.fates[0].status : status;
 }

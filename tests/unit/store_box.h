@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * store_box.h -- a store in a folder of its own, on a clock that stands still, and a story to tell it.
+ * store_box.h -- a store in a folder of its own, on a clock that stands still, and a story to tell
+ * it.
  *
  *      box_init(&box);                     an empty folder
  *      box_open(&box, NULL);               0, an outcome or a failure; box.why
@@ -314,7 +315,8 @@ box_print(void *arg, const struct record *record)
 		fprintf(to, "chunk %llu %u\n", (unsigned long long)record->segment_id,
 			record->chunk);
 	else
-		fprintf(to, "segment %llu epoch %llu len %llu client %llu medium %u %.*s %.*s %.*s\n",
+		fprintf(to,
+			"segment %llu epoch %llu len %llu client %llu medium %u %.*s %.*s %.*s\n",
 			(unsigned long long)record->segment_id,
 			(unsigned long long)record->segment_epoch,
 			(unsigned long long)record->len_bytes,
@@ -350,7 +352,8 @@ box_dump(struct box *box)
 	return text;
 }
 
-/* box_sql -- run SQL beside the store, as an admin must never do.  The books are changed behind its back. */
+/* box_sql -- run SQL beside the store, as an admin must never do.  The books are changed behind its
+ * back. */
 static inline void
 box_sql(struct box *box, const char *sql)
 {

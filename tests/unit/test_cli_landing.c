@@ -23,7 +23,7 @@ setup(void **state)
 {
 	static struct place place;
 
-	strcpy(place.dir, "/tmp/tiffin-landing-XXXXXX");
+	snprintf(place.dir, sizeof(place.dir), "/tmp/tiffin-landing-XXXXXX");
 	if (mkdtemp(place.dir) == NULL)
 		return -1;
 	snprintf(place.file, sizeof(place.file), "%s/file", place.dir);

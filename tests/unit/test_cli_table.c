@@ -105,7 +105,10 @@ characters_of_several_bytes__count_as_one_column(void **state)
 static void
 table__when_an_allocation_fails__is_not_printed_at_all(void **state)
 {
+	FILE *nowhere = fopen("/dev/null", "we");
+
 	(void)state;
+	assert_non_null(nowhere);
 	for (unsigned n = 0;; n++) {
 		cleanup_with(table_free_at) struct table *table = NULL;
 		int r;
@@ -116,10 +119,12 @@ table__when_an_allocation_fails__is_not_printed_at_all(void **state)
 			table_cell(table, "%d", i);
 		allocs_succeed();
 		if (r == 0)
-			r = table_print(table, stdout);
+			r = table_print(table, nowhere);
 
-		if (r == 0)
+		if (r == 0) {
+			fclose(nowhere);
 			return; /* nothing was left to fail */
+		}
 		assert_int_equal(r, -ENOMEM);
 	}
 }

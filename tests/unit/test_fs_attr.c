@@ -19,11 +19,11 @@ static const struct fs_attr example = {
 };
 
 static const uint8_t golden[FS_ATTR_BYTES] = {
-	'T',  'F',  'S',  1,	2,    0,    0xe9, 0x09, /* magic, kind, 0, mode */
-	4,    3,    2,	  1,	8,    7,    6,	  5,    /* uid, gid */
-	0x55, 0x44, 0x33, 0x22, 0x11, 0,    0,	  0,    /* mtime */
+	'T',  'F',  'S',  1,    2,    0,    0xe9, 0x09, /* magic, kind, 0, mode */
+	4,    3,    2,    1,    8,    7,    6,    5,    /* uid, gid */
+	0x55, 0x44, 0x33, 0x22, 0x11, 0,    0,    0,    /* mtime */
 	0xff, 0xc9, 0x9a, 0x3b, 0xfe, 0xff, 0xff, 0xff, /* ns, atime */
-	0xff, 0xff, 0xff, 0xff, 7,    0,    0,	  0,
+	0xff, 0xff, 0xff, 0xff, 7,    0,    0,    0,
 };
 
 static void

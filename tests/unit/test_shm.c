@@ -194,16 +194,35 @@ map__shows_the_segment_and_outlives_the_provider(void **state)
 }
 
 static void
-failed_map__is_remembered_for_a_while(void **state)
+provider__that_was_not_there__is_not_asked_again_at_once(void **state)
 {
 	struct world *w = *state;
-	struct token bad = token_for(w->lent, TOKEN_READ);
+	struct token token = token_for(w->lent, TOKEN_READ | TOKEN_MAP);
+	char endpoint[TARGET_ENDPOINT_MAX + 1];
+	const void *bytes;
+
+	snprintf(endpoint, sizeof(endpoint), "%s", serve_endpoint(w->serve));
+	serve_free(w->serve);
+	assert_int_equal(engine_map(w->engine, w->target, &token, &bytes), ENGINE_E_NOT_HERE);
+	world_serve(w, endpoint);
+
+	assert_int_equal(engine_map(w->engine, w->target, &token, &bytes), ENGINE_E_NOT_HERE);
+}
+
+static void
+token__that_was_refused__does_not_stand_in_the_way_of_a_better_one(void **state)
+{
+	struct world *w = *state;
+	struct token forged = token_for(w->lent, TOKEN_READ | TOKEN_MAP);
+	struct token weak = token_for(w->lent, TOKEN_READ);
 	struct token good = token_for(w->lent, TOKEN_READ | TOKEN_MAP);
 	const void *bytes;
 
-	assert_int_equal(engine_map(w->engine, w->target, &bad, &bytes), ENGINE_E_NOT_HERE);
+	forged.mac[0] ^= 1;
+	assert_int_equal(engine_map(w->engine, w->target, &forged, &bytes), ENGINE_E_NOT_HERE);
+	assert_int_equal(engine_map(w->engine, w->target, &weak, &bytes), ENGINE_E_NOT_HERE);
 
-	assert_int_equal(engine_map(w->engine, w->target, &good, &bytes), ENGINE_E_NOT_HERE);
+	assert_int_equal(engine_map(w->engine, w->target, &good, &bytes), 0);
 }
 
 /* ---- other users ---- */
@@ -360,7 +379,8 @@ main(void)
 		T(target__on_another_host__is_not_for_this_transport),
 		T(target__of_another_epoch__is_not_mapped),
 		T(map__shows_the_segment_and_outlives_the_provider),
-		T(failed_map__is_remembered_for_a_while),
+		T(provider__that_was_not_there__is_not_asked_again_at_once),
+		T(token__that_was_refused__does_not_stand_in_the_way_of_a_better_one),
 		T(other_user__asks_for_writing__is_sent_to_the_other_transports),
 		T(other_user__with_a_reader_s_descriptor__cannot_get_a_writer_s),
 		T(fence__of_a_client_whose_writer_has_died__is_confirmed),

@@ -111,6 +111,48 @@ peer__that_never_answers__costs_no_more_than_the_deadline(void **state)
 }
 
 static void
+op__that_is_late_before_it_is_sent__costs_others_nothing(void **state)
+{
+	struct world *w = *state;
+	struct token token = token_for(w->lent, TOKEN_READ);
+	struct scatter s = scatter_new(&w->rand, 5000);
+	struct op ops[2];
+	struct batch batch = {.ops = ops, .n_ops = 2};
+
+	ops[0] = ops[1] = op_for(w, OP_READ, &token, &s, 0);
+	ops[1].deadline_ns = clock_ns(clock_real());
+
+	assert_int_equal(engine_run(w->engine, &batch), OP_E_TIMEOUT);
+
+	assert_int_equal(ops[0].result, OP_DONE);
+	assert_int_equal(ops[1].result, OP_E_TIMEOUT);
+	free(s.area);
+}
+
+static void
+deadline__that_passed_before_anybody_waited__is_kept_all_the_same(void **state)
+{
+	struct world *w = *state;
+	struct token token = token_for(w->lent, TOKEN_READ);
+	struct puppet p = {.n_requests = 1};
+	struct scatter s = scatter_new(&w->rand, 5000);
+	struct op op;
+	struct batch batch = {.ops = &op, .n_ops = 1};
+
+	puppet_start(&p, w);
+	op = op_for(w, OP_READ, &token, &s, 0);
+	op.deadline_ns = clock_ns(clock_real()) + 5 * NS_PER_MS;
+	engine_submit(w->engine, &batch);
+	while (clock_ns(clock_real()) < op.deadline_ns)
+		;
+
+	assert_int_equal(engine_wait(w->engine, &batch), OP_E_TIMEOUT);
+
+	puppet_stop(&p);
+	free(s.area);
+}
+
+static void
 timeout_of_one_op__loses_the_others_on_its_connection(void **state)
 {
 	struct world *w = *state;
@@ -289,6 +331,8 @@ main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(peer__that_never_answers__costs_no_more_than_the_deadline),
+		T(op__that_is_late_before_it_is_sent__costs_others_nothing),
+		T(deadline__that_passed_before_anybody_waited__is_kept_all_the_same),
 		T(timeout_of_one_op__loses_the_others_on_its_connection),
 		T(peer__that_stops_in_the_middle__costs_no_more_than_the_deadline),
 		T(late_bytes__never_reach_slices_that_were_given_back),

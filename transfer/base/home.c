@@ -31,8 +31,8 @@ home_init(struct home *home, uid_t uid)
 
 	snprintf(dir, sizeof(dir), "/run/user/%u", (unsigned)uid);
 	if (uid == 0) {
-		strcpy(home->run, "/run/tiffin");
-		strcpy(home->state, "/var/lib/tiffin");
+		snprintf(home->run, sizeof(home->run), "/run/tiffin");
+		snprintf(home->state, sizeof(home->state), "/var/lib/tiffin");
 	} else {
 		if (access(dir, F_OK) == 0)
 			snprintf(home->run, sizeof(home->run), "%s/tiffin", dir);
@@ -62,7 +62,7 @@ home_make(const char *dir)
 	if (dir[0] != '/' || strlen(dir) >= sizeof(path))
 		return err_new(-EINVAL);
 
-	strcpy(path, dir);
+	snprintf(path, sizeof(path), "%s", dir);
 	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		r = make_one(path, 0755);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Clients come, fall silent, and are lost; the master's own delays are nobody's silence. */
+#include "tests/unit/master_world.h"
+
+static const struct client *
+client_of(const struct world *w, uint64_t id)
+{
+	return map_get(&w->master->clients, id);
+}
+
+static void
+silent_client__is_suspect_after_its_ttl__and_lost_after_the_grace(void **state)
+{
+	struct world *w = *state;
+
+	world_join(w, 11);
+	world_pass_ms(w, 9900);
+	assert_int_equal(client_of(w, 11)->state, CLIENT_OK);
+	world_pass_ms(w, 200);
+	assert_int_equal(client_of(w, 11)->state, CLIENT_SUSPECT);
+	world_pass_ms(w, 5000);
+	assert_null(client_of(w, 11));
+}
+
+static void
+client__that_pings__lives(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	for (int i = 0; i < 30; i++) {
+		world_pass_ms(w, 1000);
+		assert_int_equal(end_ping(end), STATUS_OK);
+	}
+	assert_int_equal(client_of(w, 11)->state, CLIENT_OK);
+}
+
+static void
+segment_of_a_suspect__gets_no_new_data__and_is_back_with_the_first_word(void **state)
+{
+	struct world *w = *state;
+	struct end *provider = world_join(w, 11), *writer = world_join(w, 12);
+	uint32_t status;
+
+	end_mount(provider, 1, 1, 64 * MIB);
+	end_put(writer, "k", 100);
+	for (int i = 0; i < 11; i++) {
+		world_pass_ms(w, 1000);
+		end_ping(writer);
+	}
+	assert_int_equal(end_start(writer, "a", 100, 0, &status), 0);
+	assert_int_equal(status, STATUS_NO_SEGMENT);
+	assert_int_equal(end_get(writer, "k").status, STATUS_OK);
+
+	end_ping(provider);
+	assert_true(end_start(writer, "a", 100, 0, &status) != 0);
+}
+
+static void
+lost_provider__takes_its_segment_and_objects_along(void **state)
+{
+	struct world *w = *state;
+	struct end *provider = world_join(w, 11), *writer = world_join(w, 12);
+
+	end_mount(provider, 1, 1, 64 * MIB);
+	end_put(writer, "k", 100);
+	end_put(writer, "empty", 0);
+	for (int i = 0; i < 17; i++) {
+		world_pass_ms(w, 1000);
+		end_ping(writer);
+	}
+
+	assert_int_equal(end_exist(writer, "k"), STATUS_NOT_FOUND);
+	assert_int_equal(end_exist(writer, "empty"), STATUS_OK);
+	assert_int_equal(w->master->segments.n, 0);
+	assert_int_equal(counter_get(&w->master->counters.objects_lost), 1);
+}
+
+static void
+object_with_two_copies__outlives_one_of_its_providers(void **state)
+{
+	struct world *w = *state;
+	struct end *a = world_join(w, 11), *b = world_join(w, 12);
+	struct rec_put put = {span_of("k", 1), 4096};
+	struct rep_put_start rep;
+
+	end_mount(a, 1, 1, 64 * MIB);
+	end_mount(b, 2, 1, 64 * MIB);
+	assert_int_equal(ASK(b, put_start, &rep, .replica_num = 2, .n_puts = 1, .puts = &put),
+			 STATUS_OK);
+	assert_int_equal(end_finish(b, rep.places[0].object_id, 4096), STATUS_OK);
+	for (int i = 0; i < 17; i++) {
+		world_pass_ms(w, 1000);
+		end_ping(b);
+	}
+
+	assert_int_equal(end_get(b, "k").n_replicas, 1);
+	assert_int_equal(w->master->segments.n, 1);
+}
+
+static void
+lost_writer__leaves_its_puts_behind_a_fence(void **state)
+{
+	struct world *w = *state;
+	struct end *provider = world_join(w, 11), *writer = world_join(w, 12);
+	uint32_t status;
+
+	end_mount(provider, 1, 1, 64 * MIB);
+	end_start(writer, "k", 4096, 0, &status);
+	for (int i = 0; i < 16; i++) {
+		world_pass_ms(w, 1000);
+		end_ping(provider);
+	}
+
+	assert_null(client_of(w, 12));
+	assert_int_equal(w->master->puts_by_id.n, 0);
+	assert_int_equal(w->master->quarantine.fences.n, 1);
+}
+
+static void
+stall_of_the_master__counts_as_silence_for_nobody(void **state)
+{
+	struct world *w = *state;
+
+	world_join(w, 11);
+	clock_fake_advance_ms(&w->clock, 60000);
+	world_turn(w);
+
+	assert_non_null(client_of(w, 11));
+	assert_int_equal(client_of(w, 11)->state, CLIENT_OK);
+	world_pass_ms(w, 15200);
+	assert_null(client_of(w, 11));
+}
+
+static void
+rejoin__of_a_suspect__makes_it_whole_again(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	end_mount(end, 1, 1, 64 * MIB);
+	world_join(w, 12);
+	world_pass_ms(w, 10500);
+	end_hang_up(end);
+	assert_int_equal(client_of(w, 11)->state, CLIENT_SUSPECT);
+
+	world_join_again(w, 11);
+
+	assert_int_equal(client_of(w, 11)->state, CLIENT_OK);
+	assert_int_equal(segment_find(w->master, 1)->state, SEGMENT_OK);
+	world_pass_ms(w, 5000);
+	assert_null(client_of(w, 12)); /* the one behind it is not overlooked */
+}
+
+static void
+leave__takes_segments_and_puts_along(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rep_leave rep;
+	struct rep_space space;
+	uint32_t status;
+
+	end_mount(end, 1, 1, 64 * MIB);
+	end_start(end, "k", 4096, 0, &status);
+	assert_int_equal(ASK(end, leave, &rep), STATUS_OK);
+	world_pass_ms(w, 100);
+
+	assert_null(client_of(w, 11));
+	assert_int_equal(w->master->segments.n, 0);
+	assert_int_equal(ASK(end, space, &space), STATUS_NOT_JOINED);
+}
+
+static void
+second_connection_of_a_client__takes_over_from_the_first(void **state)
+{
+	struct world *w = *state;
+	struct end *first = world_join(w, 11), *second = world_join_again(w, 11);
+
+	assert_true(first->peer->is_broken);
+	assert_int_equal(end_ping(second), STATUS_OK);
+	assert_int_equal(w->master->clients.n, 1);
+}
+
+/* ---- watches ---- */
+
+static void
+watch__hears_of_changes_below_its_prefix_once_they_are_committed(void **state)
+{
+	struct world *w = *state;
+	struct end *writer = world_join(w, 11), *watcher = world_join(w, 12);
+	struct rec_put_done done = {0};
+	struct rep_watch rep;
+	struct frame frame;
+	uint32_t status;
+	uint64_t id;
+
+	id = SEND(watcher, watch, .prefix = span_of("a/", 2));
+	world_turn(w);
+	end_put(writer, "b", 0);
+	assert_int_equal(end_answers(watcher, id, &frame), 1);
+	done.object_id = end_start(writer, "a/x", 0, 0, &status);
+	SEND(writer, put_end, .n_puts = 1, .puts = &done);
+	world_turn_alone(w);
+	assert_int_equal(end_answers(watcher, id, &frame), 1);
+	world_turn(w);
+
+	assert_int_equal(end_answers(watcher, id, &frame), 2);
+	assert_true((frame.flags & FRAME_MORE) != 0);
+	assert_int_equal(HEAR(watcher, id, watch, &rep), STATUS_OK);
+	assert_int_equal(rep.n_changes, 1);
+	assert_int_equal(rep.changes[0].kind, CHANGE_PUT);
+	assert_int_equal(rep.changes[0].object_id, done.object_id);
+}
+
+static void
+watch__of_a_rename__hears_of_both_keys(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rec_rename_pair pair = {span_of("a", 1), span_of("b", 1)};
+	struct rep_rename renamed;
+	struct rep_watch rep;
+	uint64_t id;
+
+	end_put(end, "a", 0);
+	id = SEND(end, watch, .prefix = span_of("", 0));
+	assert_int_equal(ASK(end, rename, &renamed, .n_pairs = 1, .pairs = &pair), STATUS_OK);
+
+	assert_int_equal(HEAR(end, id, watch, &rep), STATUS_OK);
+	assert_int_equal(rep.n_changes, 2);
+	assert_int_equal(rep.changes[0].kind, CHANGE_REMOVED);
+	assert_int_equal(rep.changes[1].kind, CHANGE_PUT);
+}
+
+/* Nobody reads the watcher's connection while this happens. */
+static void
+change_much(struct world *w, struct end *writer)
+{
+	struct rec_put_done done = {0};
+	struct rec_put put;
+	struct rep_put_start rep;
+	uint8_t key[1000];
+
+	memset(key, 'k', sizeof(key));
+	put = (struct rec_put){span_of(key, sizeof(key)), 0};
+	for (int i = 0; i < 1200; i++) {
+		buf_clear(&writer->in);
+		assert_int_equal(ASK(writer, put_start, &rep, .replica_num = 1, .flags = 1,
+				     .n_puts = 1, .puts = &put),
+				 STATUS_OK);
+		done.object_id = rep.places[0].object_id;
+		SEND(writer, put_end, .n_puts = 1, .puts = &done);
+		world_turn(w);
+	}
+}
+
+static void
+watcher__that_does_not_read__is_told_once_that_it_missed_some(void **state)
+{
+	struct world *w = *state;
+	struct end *writer = world_join(w, 11), *watcher = world_join(w, 12);
+	struct peer *peer = watcher->peer;
+	struct rep_watch rep;
+	size_t backlog;
+	uint64_t id;
+
+	id = SEND(watcher, watch, .prefix = span_of("", 0));
+	world_turn(w);
+	watcher->peer = NULL; /* it does not read */
+	change_much(w, writer);
+	backlog = buf_len(&peer->out);
+	assert_in_range(backlog, 1 << 20, (1 << 20) + 100000);
+	assert_int_equal(counter_get(&w->master->counters.watch_overflows), 1);
+
+	watcher->peer = peer;
+	world_turn(w); /* reads all */
+	world_turn(w);
+
+	assert_int_equal(HEAR(watcher, id, watch, &rep), STATUS_OK);
+	assert_int_equal(rep.is_overflow, 1);
+	end_put(writer, "k", 0);
+	assert_int_equal(HEAR(watcher, id, watch, &rep), STATUS_OK);
+	assert_int_equal(rep.is_overflow, 0);
+	assert_int_equal(rep.n_changes, 1);
+}
+
+static void
+too_many_watches__of_one_connection__are_refused(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	uint64_t id = 0;
+
+	for (int i = 0; i < 65; i++)
+		id = SEND(end, watch, .prefix = span_of("", 0));
+	world_turn(w);
+	assert_int_equal(end_status(end, id - 1), STATUS_OK);
+	assert_int_equal(end_status(end, id), STATUS_TOO_MANY);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(silent_client__is_suspect_after_its_ttl__and_lost_after_the_grace),
+		WORLD_TEST(client__that_pings__lives),
+		WORLD_TEST(segment_of_a_suspect__gets_no_new_data__and_is_back_with_the_first_word),
+		WORLD_TEST(lost_provider__takes_its_segment_and_objects_along),
+		WORLD_TEST(object_with_two_copies__outlives_one_of_its_providers),
+		WORLD_TEST(lost_writer__leaves_its_puts_behind_a_fence),
+		WORLD_TEST(stall_of_the_master__counts_as_silence_for_nobody),
+		WORLD_TEST(rejoin__of_a_suspect__makes_it_whole_again),
+		WORLD_TEST(leave__takes_segments_and_puts_along),
+		WORLD_TEST(second_connection_of_a_client__takes_over_from_the_first),
+		WORLD_TEST(watch__hears_of_changes_below_its_prefix_once_they_are_committed),
+		WORLD_TEST(watch__of_a_rename__hears_of_both_keys),
+		WORLD_TEST(watcher__that_does_not_read__is_told_once_that_it_missed_some),
+		WORLD_TEST(too_many_watches__of_one_connection__are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

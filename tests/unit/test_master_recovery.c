@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A start from damaged books is refused, with a reason, whatever the damage. */
+#include <errno.h>
+#include <sqlite3.h>
+
+#include "master/store.h"
+#include "tests/unit/master_world.h"
+
+/* Two segments, objects of one and of several pieces, with and without a second copy. */
+static void
+fill(struct world *w)
+{
+	struct end *end = world_join(w, 11);
+	struct rec_put put = {span_of("two", 3), 4096};
+	struct rep_put_start rep;
+	struct rep_put_extend more;
+	uint32_t status;
+	uint64_t id;
+
+	end_mount(end, 1, 1, 64 * MIB);
+	end_mount(end, 2, 1, 64 * MIB);
+	end_put(end, "one", 4096);
+	end_put(end, "empty", 0);
+	assert_int_equal(ASK(end, put_start, &rep, .replica_num = 2, .n_puts = 1, .puts = &put),
+			 STATUS_OK);
+	end_finish(end, rep.places[0].object_id, 4096);
+	id = end_start(end, "pieces", 4096, 0, &status);
+	ASK(end, put_extend, &more, .object_id = id, .more_bytes = 4096);
+	end_finish(end, id, 8192);
+}
+
+/* Runs it on the file, past every CHECK. */
+static void
+damage(struct world *w, const char *sql)
+{
+	sqlite3 *conn;
+	char *why = NULL;
+
+	assert_int_equal(sqlite3_open(w->path, &conn), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(conn, "PRAGMA ignore_check_constraints = 1", NULL, NULL, NULL),
+		SQLITE_OK);
+	if (sqlite3_exec(conn, sql, NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s: %s", sql, why);
+	assert_true(sqlite3_changes(conn) > 0);
+	sqlite3_close(conn);
+}
+
+static void
+assert_refused(struct world *w, const char *sql)
+{
+	int r;
+
+	fill(w);
+	world_close(w);
+	damage(w, sql);
+	w->why[0] = '\0';
+	r = world_open(w);
+	if (r == 0)
+		fail_msg("opened in spite of: %s", sql);
+	assert_true(r > 0 || r == -EBADMSG);
+	assert_true(strlen(w->why) > 10);
+}
+
+#define REFUSED(name, sql)                                                                         \
+	static void name(void **state)                                                             \
+	{                                                                                          \
+		assert_refused(*state, sql);                                                       \
+	}
+
+REFUSED(replica_on_no_segment__is_refused,
+	"UPDATE replica SET segment_id = 77 WHERE segment_id = 1")
+REFUSED(segment_row_missing__is_refused, "DELETE FROM segment WHERE segment_id = 1")
+REFUSED(two_replicas_on_one_segment__are_refused,
+	"UPDATE replica SET segment_id = 1, offset_bytes = "
+	"20000000 WHERE segment_id = 2 AND replica_id % 8 = 1")
+REFUSED(replicas_that_overlap__are_refused,
+	"INSERT INTO object SELECT object_id + 100, tenant_id, x'7a', len_bytes, put_at_ms, crc, "
+	"attr "
+	"FROM object WHERE key = CAST('one' AS BLOB);"
+	"UPDATE cluster SET next_object_id = next_object_id + 1000;"
+	"INSERT INTO replica SELECT replica_id + 800, segment_id, offset_bytes FROM replica "
+	"WHERE replica_id / 8 = (SELECT object_id FROM object WHERE key = CAST('one' AS BLOB))")
+REFUSED(replica_outside_its_segment__is_refused,
+	"UPDATE replica SET offset_bytes = 67108864 - 512 WHERE replica_id / 8 = "
+	"(SELECT object_id FROM object WHERE key = CAST('one' AS BLOB))")
+REFUSED(replica_far_outside_its_segment__is_refused,
+	"UPDATE replica SET offset_bytes = 9223372036854775296 WHERE replica_id / 8 = "
+	"(SELECT object_id FROM object WHERE key = CAST('one' AS BLOB))")
+REFUSED(object_without_replicas__is_refused,
+	"DELETE FROM replica WHERE replica_id / 8 = "
+	"(SELECT object_id FROM object WHERE key = CAST('one' AS BLOB))")
+REFUSED(replica_without_object__is_refused, "DELETE FROM object WHERE key = CAST('one' AS BLOB)")
+REFUSED(extents_without_replica__are_refused, "DELETE FROM replica WHERE offset_bytes IS NULL")
+REFUSED(extent_missing__is_refused,
+	"DELETE FROM extent WHERE extent_id = (SELECT max(extent_id) FROM extent)")
+REFUSED(extents_shorter_than_the_object__are_refused,
+	"UPDATE extent SET len_bytes = len_bytes - 512")
+REFUSED(extent_of_nothing__is_refused, "UPDATE extent SET len_bytes = 0")
+REFUSED(extent_of_negative_length__is_refused, "UPDATE extent SET len_bytes = -4096")
+REFUSED(two_objects_of_one_key__are_refused,
+	"UPDATE object SET key = CAST('one' AS BLOB) WHERE key = CAST('empty' AS BLOB)")
+REFUSED(object_of_no_tenant__is_refused, "UPDATE object SET tenant_id = 9")
+REFUSED(object_with_an_id_never_given_out__is_refused, "UPDATE cluster SET next_object_id = 2")
+REFUSED(object_of_negative_length__is_refused,
+	"UPDATE object SET len_bytes = -1 WHERE key = CAST('empty' AS BLOB)")
+REFUSED(key_that_is_empty__is_refused,
+	"UPDATE object SET key = x'' WHERE key = CAST('empty' AS BLOB)")
+REFUSED(key_with_a_nul__is_refused,
+	"UPDATE object SET key = x'6100' WHERE key = CAST('empty' AS BLOB)")
+REFUSED(key_too_long__is_refused,
+	"UPDATE object SET key = zeroblob(2000) WHERE key = CAST('empty' AS BLOB)")
+REFUSED(open_chunk_of_no_segment__is_refused,
+	"INSERT INTO open_chunk (segment_id, chunk) VALUES (77, 0)")
+REFUSED(open_chunk_behind_the_end__is_refused,
+	"INSERT INTO open_chunk (segment_id, chunk) VALUES (1, 9999)")
+REFUSED(segment_that_is_no_multiple_of_a_page__is_refused,
+	"UPDATE segment SET len_bytes = 67108865")
+REFUSED(segment_without_bytes__is_refused, "UPDATE segment SET len_bytes = 0")
+REFUSED(cluster_row_missing__is_refused, "DELETE FROM cluster")
+REFUSED(newer_schema__is_refused, "UPDATE cluster SET schema_version = 999")
+
+static void
+file_that_is_no_database__is_refused(void **state)
+{
+	struct world *w = *state;
+	FILE *file;
+
+	fill(w);
+	world_close(w);
+	file = fopen(w->path, "r+");
+	assert_int_equal(fwrite("nonsense nonsense nonsense", 1, 26, file), 26);
+	fclose(file);
+
+	assert_int_not_equal(world_open(w), 0);
+	assert_non_null(strstr(w->why, w->path));
+}
+
+static void
+books__in_use_by_another_master__are_refused(void **state)
+{
+	struct world *w = *state;
+	struct store_config config = {.path = w->path, .clock = &w->clock.base, .is_inline = true};
+	struct store *store = NULL;
+
+	assert_int_equal(store_open(&config, &store, w->why, sizeof(w->why)), STORE_E_IN_USE);
+}
+
+static void
+sound_books__are_read_whole__and_the_epoch_grows(void **state)
+{
+	struct world *w = *state;
+	uint64_t epoch = w->master->epoch;
+	struct end *end;
+
+	fill(w);
+	world_close(w);
+	assert_int_equal(world_open(w), 0);
+	master_check(w->master);
+	end = world_join(w, 11);
+	end_mount(end, 1, 1, 64 * MIB);
+	end_mount(end, 2, 1, 64 * MIB);
+
+	assert_int_equal(w->master->epoch, epoch + 1);
+	assert_int_equal(end_get(end, "two").n_replicas, 2);
+	assert_int_equal(end_get(end, "pieces").replicas[0].n_extents, 2);
+	assert_int_equal(end_get(end, "one").len_bytes, 4096);
+	assert_int_equal(end_exist(end, "empty"), STATUS_OK);
+}
+
+static void
+ids_of_puts_that_were_never_stored__are_not_given_again(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	uint32_t status;
+	uint64_t id;
+
+	end_mount(end, 1, 1, 64 * MIB);
+	id = end_start(end, "k", 4096, 0, &status);
+	world_close(w);
+	assert_int_equal(world_open(w), 0);
+	end = world_join(w, 11);
+	end_mount(end, 1, 1, 64 * MIB);
+
+	assert_true(end_start(end, "k", 0, 0, &status) > id);
+}
+
+static void
+segment_that_does_not_come_back__is_lost_after_its_time(void **state)
+{
+	struct world *w = *state;
+	struct end *end;
+
+	fill(w);
+	world_close(w);
+	assert_int_equal(world_open(w), 0);
+	end = world_join(w, 12);
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(end_exist(end, "one"),
+				 i < 15 ? STATUS_NOT_COMPLETE : STATUS_NOT_FOUND);
+		world_pass_ms(w, 1001);
+	}
+
+	assert_int_equal(w->master->segments.n, 0);
+	assert_int_equal(end_exist(end, "empty"), STATUS_OK);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(replica_on_no_segment__is_refused),
+		WORLD_TEST(segment_row_missing__is_refused),
+		WORLD_TEST(two_replicas_on_one_segment__are_refused),
+		WORLD_TEST(replicas_that_overlap__are_refused),
+		WORLD_TEST(replica_outside_its_segment__is_refused),
+		WORLD_TEST(replica_far_outside_its_segment__is_refused),
+		WORLD_TEST(object_without_replicas__is_refused),
+		WORLD_TEST(replica_without_object__is_refused),
+		WORLD_TEST(extents_without_replica__are_refused),
+		WORLD_TEST(extent_missing__is_refused),
+		WORLD_TEST(extents_shorter_than_the_object__are_refused),
+		WORLD_TEST(extent_of_nothing__is_refused),
+		WORLD_TEST(extent_of_negative_length__is_refused),
+		WORLD_TEST(two_objects_of_one_key__are_refused),
+		WORLD_TEST(object_of_no_tenant__is_refused),
+		WORLD_TEST(object_with_an_id_never_given_out__is_refused),
+		WORLD_TEST(object_of_negative_length__is_refused),
+		WORLD_TEST(key_that_is_empty__is_refused),
+		WORLD_TEST(key_with_a_nul__is_refused),
+		WORLD_TEST(key_too_long__is_refused),
+		WORLD_TEST(open_chunk_of_no_segment__is_refused),
+		WORLD_TEST(open_chunk_behind_the_end__is_refused),
+		WORLD_TEST(segment_that_is_no_multiple_of_a_page__is_refused),
+		WORLD_TEST(segment_without_bytes__is_refused),
+		WORLD_TEST(cluster_row_missing__is_refused),
+		WORLD_TEST(newer_schema__is_refused),
+		WORLD_TEST(file_that_is_no_database__is_refused),
+		WORLD_TEST(books__in_use_by_another_master__are_refused),
+		WORLD_TEST(sound_books__are_read_whole__and_the_epoch_grows),
+		WORLD_TEST(ids_of_puts_that_were_never_stored__are_not_given_again),
+		WORLD_TEST(segment_that_does_not_come_back__is_lost_after_its_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

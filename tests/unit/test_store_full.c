@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A metadata disk without room: the reserve is given up, and removals go on. */
+#include "tests/unit/store_box.h"
+
+#include "tests/fault/vfs.h"
+
+#define N_OBJECTS 2000u
+
+static char reserve[128];
+
+static uint64_t
+used_bytes(const struct box *box)
+{
+	static const char *const suffixes[] = {"", "-wal", ".reserve"};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < array_len(suffixes); i++) {
+		char name[128];
+		struct stat st;
+
+		snprintf(name, sizeof(name), "%s%s", box->path, suffixes[i]);
+		sum += stat(name, &st) == 0 ? (uint64_t)st.st_size : 0;
+	}
+	return sum;
+}
+
+/* setup -- N_OBJECTS objects on a disk that has 32 KiB left. */
+static int
+setup(void **state)
+{
+	struct box *box = malloc(sizeof(*box));
+
+	assert_non_null(box);
+	box_init(box);
+	vfs_start();
+	assert_int_equal(box_open(box, VFS_NAME), 0);
+	box_add_segment(box, 1);
+	for (uint64_t id = 1; id <= N_OBJECTS; id++)
+		box_add_object(box, id, 1, 1);
+	box_commit(box);
+	clock_fake_advance_ms(&box->clock, 2000);
+	store_step(box->store);
+	snprintf(reserve, sizeof(reserve), "%s.reserve", box->path);
+	vfs_set_room(used_bytes(box) + 32768, reserve);
+	*state = box;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	vfs_set_room(0, NULL);
+	box_fini(*state);
+	free(*state);
+	vfs_stop();
+	return 0;
+}
+
+/* fill_up -- add objects until the disk is full.  Gives the id after the last one. */
+static uint64_t
+fill_up(struct box *box)
+{
+	uint64_t id = N_OBJECTS + 1;
+
+	while (!box_progress(box).is_full) {
+		assert_true(id < N_OBJECTS + 5000);
+		for (unsigned i = 0; i < 20; i++)
+			box_add_object(box, id++, 1, 1);
+		box_commit(box);
+	}
+	return id;
+}
+
+static void
+full_disk__gives_up_the_reserve_and_commits_what_was_submitted(void **state)
+{
+	struct box *box = *state;
+	struct store_progress progress;
+	struct stat st;
+
+	fill_up(box);
+	progress = box_progress(box);
+
+	assert_true(progress.is_full);
+	assert_false(progress.is_stalled);
+	assert_int_equal(progress.committed, box->batch);
+	assert_int_equal(stat(reserve, &st), 0);
+	assert_int_equal(st.st_size, 0);
+}
+
+static void
+full_disk__lets_every_object_be_removed(void **state)
+{
+	struct box *box = *state;
+	uint64_t end = fill_up(box);
+	char *text;
+
+	for (uint64_t id = 1; id < end; id++) {
+		box_remove_object(box, id);
+		if (id % 10 == 0)
+			box_commit(box);
+	}
+	box_commit(box);
+
+	assert_false(box_progress(box).is_stalled);
+	assert_int_equal(box_progress(box).committed, box->batch);
+	text = box_dump(box);
+	assert_null(strstr(text, "object "));
+	free(text);
+}
+
+static void
+full_disk__once_there_is_room_again__has_its_reserve_back(void **state)
+{
+	struct box *box = *state;
+	struct stat st;
+
+	fill_up(box);
+	vfs_set_room(0, NULL);
+	clock_fake_advance_ms(&box->clock, 1100);
+	store_step(box->store);
+
+	assert_false(box_progress(box).is_full);
+	assert_int_equal(stat(reserve, &st), 0);
+	assert_true(st.st_size > 0);
+}
+
+static void
+full_disk__without_a_reserve__stalls_and_says_so_and_loses_nothing(void **state)
+{
+	struct box *box = *state;
+	uint64_t id = fill_up(box);
+	struct store_progress progress;
+
+	vfs_set_room(1, NULL); /* somebody else took it all */
+	for (unsigned i = 0; i < 400; i++) {
+		box_add_object(box, id++, 1, 1);
+		box_commit(box);
+	}
+	progress = box_progress(box);
+	assert_true(progress.is_stalled);
+	assert_non_null(strstr(progress.why, "full"));
+	assert_true(progress.committed < box->batch);
+
+	vfs_set_room(0, NULL);
+	clock_fake_advance_ms(&box->clock, 1100);
+	store_step(box->store);
+	progress = box_progress(box);
+	assert_false(progress.is_stalled);
+	assert_int_equal(progress.committed, box->batch);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(full_disk__gives_up_the_reserve_and_commits_what_was_submitted),
+		TEST(full_disk__lets_every_object_be_removed),
+		TEST(full_disk__once_there_is_room_again__has_its_reserve_back),
+		TEST(full_disk__without_a_reserve__stalls_and_says_so_and_loses_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

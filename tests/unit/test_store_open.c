@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The door of the books: new, known, foreign, newer, taken, unreachable. */
+#include "tests/unit/store_box.h"
+
+#include <fcntl.h>
+
+static int
+setup(void **state)
+{
+	struct box *box = malloc(sizeof(*box));
+
+	assert_non_null(box);
+	box_init(box);
+	*state = box;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	box_fini(*state);
+	free(*state);
+	return 0;
+}
+
+static void
+write_file(const char *path, const char *text)
+{
+	FILE *to = fopen(path, "w");
+
+	assert_non_null(to);
+	fputs(text, to);
+	fclose(to);
+}
+
+static mode_t
+mode_of(const struct box *box, const char *suffix)
+{
+	char name[128];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s%s", box->path, suffix);
+	assert_int_equal(stat(name, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void
+new_file__begins_with_the_first_epoch_and_the_first_id(void **state)
+{
+	struct box *box = *state;
+	char *text;
+
+	assert_int_equal(box_open(box, NULL), 0);
+
+	assert_int_equal(store_epoch(box->store), 1);
+	assert_int_equal(store_next_object_id(box->store), 1);
+	text = box_dump(box);
+	assert_string_equal(text, "");
+	assert_check_finds_nothing(box);
+	free(text);
+}
+
+static void
+epoch__grows_with_each_start(void **state)
+{
+	struct box *box = *state;
+
+	for (uint64_t epoch = 1; epoch <= 4; epoch++) {
+		assert_int_equal(box_open(box, NULL), 0);
+		assert_int_equal(store_epoch(box->store), epoch);
+		box_close(box);
+	}
+}
+
+static void
+next_object_id__is_beyond_every_object_and_every_id_said_to_be_used(void **state)
+{
+	struct box *box = *state;
+
+	assert_int_equal(box_open(box, NULL), 0);
+	box_add_segment(box, 1);
+	box_add_object(box, 70, 1, 1);
+	box_commit(box);
+	box_close(box);
+	assert_int_equal(box_open(box, NULL), 0);
+	assert_int_equal(store_next_object_id(box->store), 71);
+
+	box_add(box, &(struct record){.kind = RECORD_NEXT_OBJECT_ID, .object_id = 500});
+	box_add(box, &(struct record){.kind = RECORD_NEXT_OBJECT_ID, .object_id = 300});
+	box_commit(box);
+	box_close(box);
+	assert_int_equal(box_open(box, NULL), 0);
+	assert_int_equal(store_next_object_id(box->store), 500);
+}
+
+static void
+files__keep_others_out__whatever_the_umask(void **state)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", ".lock", ".reserve"};
+	static const mode_t umasks[] = {0, 0777, 022};
+	struct box *box = *state;
+
+	for (size_t i = 0; i < array_len(umasks); i++) {
+		mode_t old = umask(umasks[i]);
+		int r = box_open(box, NULL);
+
+		umask(old);
+		assert_int_equal(r, 0);
+		for (size_t k = 0; k < array_len(suffixes); k++)
+			assert_int_equal(mode_of(box, suffixes[k]), 0600);
+		box_close(box);
+		box_empty(box);
+	}
+}
+
+static void
+second_master__is_refused_and_told_who_has_it(void **state)
+{
+	struct box *box = *state;
+	struct store *second = NULL;
+	char pid[32];
+
+	assert_int_equal(box_open(box, NULL), 0);
+	snprintf(pid, sizeof(pid), "process %ld", (long)getpid());
+
+	assert_int_equal(store_open(&box->config, &second, box->why, sizeof(box->why)),
+			 STORE_E_IN_USE);
+	assert_null(second);
+	assert_non_null(strstr(box->why, box->path));
+	assert_non_null(strstr(box->why, pid));
+
+	/* The first one is unharmed. */
+	box_tell(box, 1);
+	assert_int_equal(box_progress(box).committed, 1);
+}
+
+static void
+second_master__once_the_first_is_gone__may_start(void **state)
+{
+	struct box *box = *state;
+
+	assert_int_equal(box_open(box, NULL), 0);
+	box_close(box);
+
+	assert_int_equal(box_open(box, NULL), 0);
+}
+
+static void
+newer_version__is_refused__changes_nothing_and_names_the_cure(void **state)
+{
+	struct box *box = *state;
+
+	assert_int_equal(box_open(box, NULL), 0);
+	box_close(box);
+	box_sql(box, "UPDATE cluster SET schema_version = 99, master_epoch = 7");
+
+	assert_int_equal(box_open(box, NULL), STORE_E_NEWER);
+	assert_non_null(strstr(box->why, box->path));
+	assert_non_null(strstr(box->why, "schema 99"));
+	assert_non_null(strstr(box->why, "tiffin restore"));
+
+	box_sql(box, "UPDATE cluster SET schema_version = 1 WHERE master_epoch = 7");
+	assert_int_equal(box_open(box, NULL), 0);
+	assert_int_equal(store_epoch(box->store), 8);
+}
+
+static void
+newer_version__that_has_other_tables__is_refused_all_the_same(void **state)
+{
+	struct box *box = *state;
+
+	assert_int_equal(box_open(box, NULL), 0);
+	box_close(box);
+	box_sql(box, "DROP VIEW v_extent; DROP TABLE open_chunk; CREATE TABLE later (x);"
+		     "UPDATE cluster SET schema_version = 2");
+
+	assert_int_equal(box_open(box, NULL), STORE_E_NEWER);
+}
+
+static void
+assert_damaged(struct box *box, const char *word)
+{
+	assert_int_equal(box_open(box, NULL), STORE_E_DAMAGED);
+	assert_non_null(strstr(box->why, box->path));
+	assert_non_null(strstr(box->why, "tiffin check --db "));
+	assert_null(strchr(box->why, '\n'));
+	if (strstr(box->why, word) == NULL)
+		fail_msg("no \"%s\" in: %s", word, box->why);
+}
+
+static void
+version_below_one__is_damage(void **state)
+{
+	struct box *box = *state;
+
+	assert_int_equal(box_open(box, NULL), 0);
+	box_close(box);
+	box_sql(box,
+		"PRAGMA ignore_check_constraints = ON; UPDATE cluster SET schema_version = -3");
+
+	assert_damaged(box, "version");
+}
+
+static void
+text_file__is_no_database(void **state)
+{
+	struct box *box = *state;
+
+	write_file(box->path, "This is the key of the larder, and has been for a hundred years.\n");
+
+	assert_damaged(box, "not a database");
+}
+
+static void
+database_of_somebody_else__is_refused_unchanged(void **state)
+{
+	struct box *box = *state;
+
+	write_file(box->path, "");
+	box_sql(box, "CREATE TABLE recipe (name TEXT)");
+
+	assert_damaged(box, "not a database of Tiffin");
+	box_sql(box, "INSERT INTO recipe VALUES ('bread')");
+}
+
+static void
+empty_file__becomes_a_new_database(void **state)
+{
+	struct box *box = *state;
+
+	write_file(box->path, "");
+
+	assert_int_equal(box_open(box, NULL), 0);
+	assert_int_equal(store_epoch(box->store), 1);
+}
+
+static void
+table_that_lacks__or_was_changed__is_damage(void **state)
+{
+	static const char *const changes[] = {
+		"DROP TABLE open_chunk",
+		"CREATE INDEX by_key ON object (key)",
+		"DROP VIEW v_object",
+		"CREATE TRIGGER t AFTER INSERT ON object BEGIN DELETE FROM replica; END",
+		"ALTER TABLE segment ADD COLUMN colour TEXT",
+	};
+	struct box *box = *state;
+
+	for (size_t i = 0; i < array_len(changes); i++) {
+		box_empty(box);
+		assert_int_equal(box_open(box, NULL), 0);
+		box_close(box);
+		box_sql(box, changes[i]);
+		assert_damaged(box, "tables");
+	}
+}
+
+static void
+folder_that_is_not_there__is_a_failure_with_its_name(void **state)
+{
+	struct box *box = *state;
+
+	snprintf(box->path, sizeof(box->path), "%s/no/books.db", box->dir);
+
+	assert_int_equal(box_open(box, NULL), -ENOENT);
+	assert_non_null(strstr(box->why, box->path));
+}
+
+static void
+folder_in_place_of_the_file__is_a_failure(void **state)
+{
+	struct box *box = *state;
+
+	assert_int_equal(mkdir(box->path, 0700), 0);
+
+	assert_true(box_open(box, NULL) < 0);
+	assert_non_null(strstr(box->why, box->path));
+	rmdir(box->path);
+}
+
+static void
+vfs_that_does_not_exist__is_a_failure(void **state)
+{
+	struct box *box = *state;
+
+	assert_true(box_open(box, "no such vfs") != 0);
+	assert_non_null(strstr(box->why, box->path));
+}
+
+static void
+failed_open__gives_the_lock_back(void **state)
+{
+	struct box *box = *state;
+
+	write_file(box->path,
+		   "no database, and certainly none that is long enough to be one ......");
+	assert_int_equal(box_open(box, NULL), STORE_E_DAMAGED);
+	unlink(box->path);
+
+	assert_int_equal(box_open(box, NULL), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(new_file__begins_with_the_first_epoch_and_the_first_id),
+		TEST(epoch__grows_with_each_start),
+		TEST(next_object_id__is_beyond_every_object_and_every_id_said_to_be_used),
+		TEST(files__keep_others_out__whatever_the_umask),
+		TEST(second_master__is_refused_and_told_who_has_it),
+		TEST(second_master__once_the_first_is_gone__may_start),
+		TEST(newer_version__is_refused__changes_nothing_and_names_the_cure),
+		TEST(newer_version__that_has_other_tables__is_refused_all_the_same),
+		TEST(version_below_one__is_damage),
+		TEST(text_file__is_no_database),
+		TEST(database_of_somebody_else__is_refused_unchanged),
+		TEST(empty_file__becomes_a_new_database),
+		TEST(table_that_lacks__or_was_changed__is_damage),
+		TEST(folder_that_is_not_there__is_a_failure_with_its_name),
+		TEST(folder_in_place_of_the_file__is_a_failure),
+		TEST(vfs_that_does_not_exist__is_a_failure),
+		TEST(failed_open__gives_the_lock_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

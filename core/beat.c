@@ -109,9 +109,7 @@ beat_ping_until(struct tiffin_client *client, uint64_t until_ns)
 void
 beat_ping(struct tiffin_client *client)
 {
-	uint64_t until = clock_ns(client->clock) + client->transfer_ms * NS_PER_MS;
-
-	if (beat_ping_until(client, until) != 0)
+	if (beat_ping_until(client, client_tick_until(client)) != 0)
 		log_event(LOG_WARN, "ping_failed", "master=%s why=\"%s\"", client->master,
 			  tiffin_why());
 }

@@ -13,12 +13,14 @@
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
-#define TIMEOUT_MS       30000
-#define TRANSFER_MS      10000
-#define SLOWEST_BYTES_MS (16u << 10) /* calls that move much get 1 ms more for each so many bytes  \
-				      */
+#define TIMEOUT_MS  30000
+#define TRANSFER_MS 10000
+#define SLOWEST_BYTES_MS                                                                           \
+	(16u << 10) /* calls that move much get 1 ms more for each so many bytes                   \
+		     */
 #define SETTLE_MS 5000
 #define PAUSE_MS  20
+#define TICK_MS   2000
 
 /* Counts the forks that led to this process; a client of another count is not ours to touch. */
 static unsigned fork_generation;
@@ -226,14 +228,27 @@ note_joins(struct tiffin_client *client)
 	return is_again;
 }
 
+uint64_t
+client_tick_until(const struct tiffin_client *client)
+{
+	return clock_ns(client->clock) + TICK_MS * NS_PER_MS;
+}
+
+static void
+say_again(struct tiffin_client *client)
+{
+	if (note_joins(client))
+		mount_say_all(client);
+}
+
 void
 client_tick(struct tiffin_client *client)
 {
-	lease_keeper_flush(client);
-	beat_ping(client);
-	if (note_joins(client))
-		mount_say_all(client);
-	mount_fence(client);
-	lease_keeper_renew(client);
-	put_stream_renew(client);
+	static void (*const steps[])(struct tiffin_client *) = {
+		lease_keeper_flush, beat_ping,          say_again,
+		mount_fence,        lease_keeper_renew, put_stream_renew,
+	};
+
+	for (size_t i = 0; i < array_len(steps) && !atomic_load(&client->is_closing); i++)
+		steps[i](client);
 }

@@ -91,6 +91,10 @@ int client_new(const struct client_world *world, struct tiffin_client **ret_clie
 /* client_free -- needs: no call under way, no put, view, list or mount left, no beat thread. */
 void client_free(struct tiffin_client *client);
 
+/* client_tick_until -- the deadline of each step of a tick: short, so that a close need not wait.
+ */
+uint64_t client_tick_until(const struct tiffin_client *client);
+
 /* client_tick -- one round: releases, ping, fences, mounts to be said again, leases, puts. */
 void client_tick(struct tiffin_client *client);
 

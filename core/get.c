@@ -429,7 +429,8 @@ get_some(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 
 	ask_init(&ask, client);
 	r = look(&ask, fetches, n, until_ns);
-	if (r == TIFFIN_E_BUSY && n > 1) { /* the answer would have been too long: two halves */
+	if (n > 1 && ask.has_reply && ask.reply.status == STATUS_TOO_MANY) {
+		/* The answer would have been too long: two halves. */
 		r = get_some(client, fetches, n / 2, until_ns);
 		return r != 0 ? r : get_some(client, fetches + n / 2, n - n / 2, until_ns);
 	}

@@ -318,7 +318,7 @@ void
 lease_keeper_renew(struct tiffin_client *client)
 {
 	struct lease_keeper *keeper = &client->lease_keeper;
-	uint64_t until = clock_ns(client->clock) + client->transfer_ms * NS_PER_MS;
+	uint64_t until = client_tick_until(client);
 	uint64_t after = 0;
 	struct due *due;
 	size_t n;

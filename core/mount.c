@@ -211,7 +211,7 @@ say_gone(struct tiffin_client *client, const struct mount *mount, uint64_t until
 static void
 say_unsaid(struct tiffin_client *client)
 {
-	uint64_t until = clock_ns(client->clock) + client->transfer_ms * NS_PER_MS;
+	uint64_t until = client_tick_until(client);
 	struct mount *mounts[SEGMENTS_MAX];
 	size_t n = ref_all(client, true, mounts);
 

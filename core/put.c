@@ -18,6 +18,7 @@
 
 #define SOME_BYTES_MAX (1ull << 30) /* objects of one round; more come in the next */
 #define SOME_ATTR_MAX  (2u << 20)
+#define REFUSED_TRIES  20 /* with a pause before each */
 
 int
 put_attr_check(const void *attr, size_t attr_bytes)
@@ -209,6 +210,7 @@ close_ops(struct parcel *parcel, const struct moves *moves, size_t n_begun)
 	worst = writing_note(&parcel->writing, moves, num_min(parcel->first_op, n_begun),
 			     num_min(end, n_begun));
 	if (worst != OP_DONE) {
+		parcel->was_refused = worst == OP_E_REFUSED;
 		fail(parcel, writing_why(&parcel->writing, parcel->key, worst),
 		     worst == OP_E_LOST || worst == OP_E_REFUSED || worst == OP_E_IO);
 		return;
@@ -337,7 +339,7 @@ put_some(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	int r;
 
 	for (size_t i = 0; i < n; i++)
-		parcels[i].is_started = parcels[i].may_retry = false;
+		parcels[i].is_started = parcels[i].may_retry = parcels[i].was_refused = false;
 	r = open_all(client, parcels, n, options, until_ns);
 	if (r != 0)
 		return r;
@@ -347,25 +349,33 @@ put_some(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	return 0;
 }
 
-/* put_again -- one that failed for a reason that may have gone; longer while providers come back.
- */
+/* is_worth_it -- once more?  Waits a little where time may help. */
+static bool
+is_worth_it(struct tiffin_client *client, const struct parcel *parcel, unsigned n_tried,
+	    uint64_t until_ns)
+{
+	if (!parcel->may_retry)
+		return false;
+	if (parcel->result == TIFFIN_E_NO_SPACE) /* nobody lends memory: providers may come back */
+		return client_settling(client, true) && client_pause(client, until_ns);
+	if (parcel->was_refused) /* a fence was under way when the token was made */
+		return n_tried < REFUSED_TRIES && client_pause(client, until_ns);
+	return n_tried < 1;
+}
+
+/* put_again -- one that failed for a reason that may have gone. */
 static void
 put_again(struct tiffin_client *client, struct parcel *parcel,
 	  const struct tiffin_put_options *options, uint64_t until_ns)
 {
-	bool was_away;
-	int r;
+	for (unsigned n = 0; is_worth_it(client, parcel, n, until_ns); n++) {
+		int r = put_some(client, parcel, 1, options, until_ns);
 
-	do {
-		was_away = parcel->result == TIFFIN_E_NO_SPACE;
-		if (was_away && (!client_settling(client, true) || !client_pause(client, until_ns)))
-			return;
-		r = put_some(client, parcel, 1, options, until_ns);
 		if (r != 0) {
 			parcel->result = r;
 			return;
 		}
-	} while (was_away && parcel->may_retry);
+	}
 }
 
 /* how_many -- parcels of the next round. */

@@ -24,7 +24,7 @@ struct parcel {
 
 	/* on the way */
 	uint64_t len_bytes;
-	bool is_started, may_retry;
+	bool is_started, may_retry, was_refused;
 	struct writing writing;
 	size_t first_op, n_ops, n_crc;
 	uint32_t crc;

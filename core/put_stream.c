@@ -78,7 +78,7 @@ renew(struct tiffin_put *put, uint64_t until_ns)
 void
 put_stream_renew(struct tiffin_client *client)
 {
-	uint64_t until = clock_ns(client->clock) + client->transfer_ms * NS_PER_MS;
+	uint64_t until = client_tick_until(client);
 	struct tiffin_put *put;
 	int r = 0;
 

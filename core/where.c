@@ -80,6 +80,14 @@ where_get(struct where *where, uint64_t segment_id, uint64_t segment_epoch)
 	return spot;
 }
 
+/* copy_text -- needs: to is zeroed and long enough. */
+static void
+copy_text(char *to, struct span from)
+{
+	if (from.len > 0)
+		memcpy(to, from.at, from.len);
+}
+
 /* spot_new -- with a target of the engine and the token as the master signed it. */
 static int
 spot_new(struct where *where, const struct rec_segment_state *state, uint64_t asked_ns,
@@ -93,8 +101,8 @@ spot_new(struct where *where, const struct rec_segment_state *state, uint64_t as
 
 	if (state->host.len > TARGET_HOST_MAX || state->endpoint.len > TARGET_ENDPOINT_MAX)
 		return err_new(-EMSGSIZE);
-	memcpy(desc.host, state->host.at, state->host.len);
-	memcpy(desc.endpoint, state->endpoint.at, state->endpoint.len);
+	copy_text(desc.host, state->host);
+	copy_text(desc.endpoint, state->endpoint);
 
 	spot = calloc(1, sizeof(*spot));
 	if (spot == NULL)

@@ -238,9 +238,11 @@ writing_note(struct writing *w, const struct moves *moves, size_t from, size_t t
 int
 writing_why(const struct writing *w, const char *key, enum op_result result)
 {
+	/* A refused token is no matter of rights: the segment or its provider has begun anew. */
+	int code = result == OP_E_REFUSED ? TIFFIN_E_UNREACHABLE : statuses_of_op(result);
 	char shown[128];
 
-	return why_set(statuses_of_op(result), "\"%s\": writing to segment %lu failed: %s",
+	return why_set(code, "\"%s\": writing to segment %lu failed: %s",
 		       why_key(shown, sizeof(shown), key, strlen(key)),
 		       w->n_replicas > 0 ? w->replicas[0].spot->target->desc.segment_id : 0,
 		       op_result_name(result));

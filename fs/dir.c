@@ -268,6 +268,23 @@ tell_dots(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_pa
 	return true;
 }
 
+/* node_of_work -- of a file that is being written here and that nobody else knows. */
+static struct fs_node *
+node_of_work(struct fs *fs, const char *key, struct fs_version *version)
+{
+	struct fs_node *node = fs_nodes_find(&fs->nodes, /* is_dir= */ false, key);
+	bool has_work;
+
+	if (node == NULL)
+		return NULL;
+	lock_take(&node->lock);
+	has_work = node->work.put != NULL && fs_look_file(fs, node, version) == 0;
+	lock_drop(&node->lock);
+	if (!has_work)
+		fs_node_unref(&fs->nodes, node);
+	return has_work ? node : NULL;
+}
+
 /* node_of -- the node of a name, when its attributes are known; NULL: only the name is told. */
 static struct fs_node *
 node_of(struct fs *fs, const struct fs_found *found, const char *key, struct fs_version *version)
@@ -278,22 +295,28 @@ node_of(struct fs *fs, const struct fs_found *found, const char *key, struct fs_
 	if (key[0] == '\0')
 		return NULL;
 	if (!found->is_dir && found->has_version) {
-		if (fs_look_found(fs, key, version, &node) < 0)
+		if (fs_look_listed(fs, key, version, &node) < 0)
 			return NULL;
 	} else if (!found->is_dir) {
-		node = fs_nodes_find(&fs->nodes, /* is_dir= */ false, key);
-		if (node == NULL)
-			return NULL;
-		lock_take(&node->lock);
-		if (fs_look_file(fs, node, version) < 0)
-			*version = (struct fs_version){0};
-		lock_drop(&node->lock);
+		return node_of_work(fs, key, version);
 	} else if (found->has_version) {
 		if (fs_nodes_look(&fs->nodes, /* is_dir= */ true, key, &node) < 0)
 			return NULL;
 		fs_node_show(&fs->nodes, node, version);
 	}
 	return node;
+}
+
+static mode_t
+type_of(const struct fs_found *found)
+{
+	static const mode_t types[] = {
+		[FS_ATTR_FILE] = S_IFREG,
+		[FS_ATTR_DIR] = S_IFDIR,
+		[FS_ATTR_LINK] = S_IFLNK,
+	};
+
+	return found->is_dir ? S_IFDIR : types[found->version.attr.kind];
 }
 
 /* tell -- what readdirplus says of a name. */
@@ -317,18 +340,13 @@ tell(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_param *
 		return;
 	}
 	ret_entry->attr.st_ino = fs_nodes_ino(&fs->nodes, found->is_dir, key);
-	ret_entry->attr.st_mode = found->is_dir ? S_IFDIR : S_IFREG;
+	ret_entry->attr.st_mode = type_of(found);
 }
 
 /* tell_name -- what plain readdir says. */
 static void
 tell_name(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_param *ret_entry)
 {
-	static const mode_t types[] = {
-		[FS_ATTR_FILE] = S_IFREG,
-		[FS_ATTR_DIR] = S_IFDIR,
-		[FS_ATTR_LINK] = S_IFLNK,
-	};
 	char key[FS_KEY_ROOM];
 
 	*ret_entry = (struct fuse_entry_param){0};
@@ -336,9 +354,7 @@ tell_name(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_pa
 		return;
 	key_of(dir, found, key);
 	ret_entry->attr.st_ino = fs_nodes_ino(&dir->fs->nodes, found->is_dir, key);
-	ret_entry->attr.st_mode = found->is_dir         ? S_IFDIR
-				  : !found->has_version ? S_IFREG
-							: types[found->version.attr.kind];
+	ret_entry->attr.st_mode = type_of(found);
 }
 
 /* fill -- as many names as the kernel has room for.  gives: bytes used, -errno. */

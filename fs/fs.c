@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "fs/invalidate.h"
+
 struct timespec
 fs_now(const struct fs *fs)
 {
@@ -135,4 +137,5 @@ fs_entry(struct fs *fs, struct fs_node *node, const struct fs_version *version,
 	};
 	fs_attr_show(&version->attr, node->ino, version->len_bytes, &ret_entry->attr);
 	fs_node_told(&fs->nodes, node);
+	fs_invalidate_some(fs->invalidate);
 }

@@ -8,6 +8,7 @@
 #include "fs/fs.h"
 #include "transfer/base/log.h"
 
+#define SOME_MAX 256  /* names looked for at once, to be forgotten */
 #define RING_MAX 4096 /* notices that may wait; more: everything is forgotten instead */
 
 struct fs_invalidate {
@@ -15,10 +16,11 @@ struct fs_invalidate {
 	struct tiffin_watch *watch;
 	pthread_t thread;
 	bool has_thread;
+	size_t some_at; /* our thread's: where the search for unused inodes goes on */
 
 	struct lock lock; /* LOCK_fs_changes: what follows */
 	pthread_cond_t changed;
-	bool is_stopping, is_all;
+	bool is_stopping, is_all, is_some;
 	size_t first, n;
 	struct fs_notice ring[RING_MAX];
 };
@@ -51,6 +53,7 @@ on_change(void *arg, int change, const char *key, uint64_t object_id)
 	struct fs_invalidate *inv = arg;
 	struct fs_notice notice;
 
+	fs_nodes_changed(&inv->fs->nodes, key);
 	if (key == NULL)
 		push_all(inv);
 	else if (fs_nodes_notice(&inv->fs->nodes, key, object_id, change, &notice))
@@ -87,6 +90,26 @@ tell_all(struct fs *fs)
 	free(inos);
 }
 
+/* tell_some -- until there are a little fewer than may be, or all were looked at. */
+static void
+tell_some(struct fs_invalidate *inv)
+{
+	struct fs *fs = inv->fs;
+	struct fs_notice notices[SOME_MAX];
+	uint64_t n_max = fs->opts->max_inodes - fs->opts->max_inodes / 16;
+	uint64_t n_left = fs_nodes_count(&fs->nodes);
+	size_t n = 1;
+
+	for (uint64_t done = 0; done < n_left && fs_nodes_count(&fs->nodes) > n_max && n > 0;
+	     done += n) {
+		n = fs_nodes_unused(&fs->nodes, &inv->some_at, notices, SOME_MAX);
+		for (size_t i = 0; i < n; i++)
+			tell(fs, &notices[i]);
+		if (n < SOME_MAX)
+			inv->some_at = 0;
+	}
+}
+
 static void *
 run(void *arg)
 {
@@ -107,6 +130,11 @@ run(void *arg)
 			inv->n--;
 			lock_drop(&inv->lock);
 			tell(inv->fs, &notice);
+			lock_take(&inv->lock);
+		} else if (inv->is_some) {
+			inv->is_some = false;
+			lock_drop(&inv->lock);
+			tell_some(inv);
 			lock_take(&inv->lock);
 		} else {
 			lock_wait(&inv->lock, &inv->changed);
@@ -146,16 +174,33 @@ fs_invalidate_start(struct fs_invalidate *inv)
 }
 
 void
-fs_invalidate_stop(struct fs_invalidate *inv)
+fs_invalidate_some(struct fs_invalidate *inv)
+{
+	if (inv == NULL || fs_nodes_count(&inv->fs->nodes) <= inv->fs->opts->max_inodes)
+		return;
+	lock_take(&inv->lock);
+	inv->is_some = true;
+	pthread_cond_signal(&inv->changed);
+	lock_drop(&inv->lock);
+}
+
+void
+fs_invalidate_ask_stop(struct fs_invalidate *inv)
 {
 	if (inv->watch != NULL)
 		tiffin_watch_close(take(&inv->watch));
-	if (!inv->has_thread)
-		return;
 	lock_take(&inv->lock);
 	inv->is_stopping = true;
 	pthread_cond_signal(&inv->changed);
 	lock_drop(&inv->lock);
+}
+
+void
+fs_invalidate_stop(struct fs_invalidate *inv)
+{
+	fs_invalidate_ask_stop(inv);
+	if (!inv->has_thread)
+		return;
 	pthread_join(inv->thread, NULL);
 	inv->has_thread = false;
 }

@@ -26,13 +26,22 @@ int fs_invalidate_new(struct fs *fs, struct fs_invalidate **ret_inv) MUST_CHECK;
 /* fs_invalidate_start -- begin to watch.  0 or -errno (then only timeouts keep the mount fresh). */
 int fs_invalidate_start(struct fs_invalidate *inv) MUST_CHECK;
 
-/* fs_invalidate_stop -- no more notices; may be called twice. */
+/*
+ * fs_invalidate_stop -- no more notices; may be called twice.
+ *
+ * The thread may be waiting in the kernel for an operation that nobody answers any more: end the
+ * connection between fs_invalidate_ask_stop() and this.
+ */
+void fs_invalidate_ask_stop(struct fs_invalidate *inv);
 void fs_invalidate_stop(struct fs_invalidate *inv);
 void fs_invalidate_free(struct fs_invalidate *inv);
 
 /* fs_invalidate_node -- forget pages, attributes and name of a node.  NULL inv is fine.  thread:
  * any. */
 void fs_invalidate_node(struct fs_invalidate *inv, struct fs_node *node);
+
+/* fs_invalidate_some -- more inodes than `max_inodes`: have the kernel forget some of them. */
+void fs_invalidate_some(struct fs_invalidate *inv);
 
 /* fs_invalidate_attr_now -- forget the attributes alone; never waits, so any operation may call it.
  */

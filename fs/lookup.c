@@ -2,6 +2,7 @@
 #include "fs/lookup.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "fs/errno.h"
 #include "fs/work.h"
@@ -144,6 +145,36 @@ fs_look_found(struct fs *fs, const char *key, struct fs_version *version, struct
 	return 0;
 }
 
+int
+fs_look_listed(struct fs *fs, const char *key, struct fs_version *version,
+	       struct fs_node **ret_node)
+{
+	struct fs_version shown;
+	struct fs_node *node;
+	bool is_it = true;
+	int r;
+
+	r = fs_nodes_look(&fs->nodes, /* is_dir= */ false, key, &node);
+	if (r < 0)
+		return r;
+	lock_take(&node->lock);
+	fs_node_shown(&fs->nodes, node, &shown);
+	if (node->work.put != NULL)
+		version_of_work(node, version);
+	else if (shown.object_id == 0)
+		fs_node_show(&fs->nodes, node, version);
+	else
+		is_it = shown.object_id == version->object_id &&
+			memcmp(&shown.attr, &version->attr, sizeof(shown.attr)) == 0;
+	lock_drop(&node->lock);
+	if (!is_it) {
+		fs_node_unref(&fs->nodes, node);
+		return -ESTALE;
+	}
+	*ret_node = node;
+	return 0;
+}
+
 /* look_working -- a file that is being written here. */
 static bool
 look_working(struct fs *fs, const char *key, struct fs_node **ret_node,
@@ -273,6 +304,7 @@ look(struct fs *fs, struct fs_node *parent, const char *name, struct fuse_entry_
 	struct fs_version version;
 	struct fs_node *node;
 	struct fs_step step;
+	uint32_t n_changes;
 	int r;
 
 	r = fs_step_down(fs, parent, name, &step);
@@ -280,6 +312,7 @@ look(struct fs *fs, struct fs_node *parent, const char *name, struct fuse_entry_
 		return -ENOENT;
 	if (r < 0)
 		return r;
+	n_changes = fs_nodes_changes(&fs->nodes, step.file);
 
 	switch (step.kind) {
 	case FS_PATH_PLAIN:
@@ -296,6 +329,8 @@ look(struct fs *fs, struct fs_node *parent, const char *name, struct fuse_entry_
 		return r;
 	fs_entry(fs, node, &version, ret_entry);
 	fs_node_unref(&fs->nodes, node);
+	if (fs_nodes_changes(&fs->nodes, step.file) != n_changes)
+		ret_entry->attr_timeout = ret_entry->entry_timeout = 0; /* may be old by now */
 	return 0;
 }
 

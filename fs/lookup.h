@@ -32,6 +32,14 @@ int fs_look_dir(struct fs *fs, const char *key, struct fs_version *ret_version) 
 int fs_look_found(struct fs *fs, const char *key, struct fs_version *version,
 		  struct fs_node **ret_node) MUST_CHECK;
 
+/*
+ * fs_look_listed -- the same for one that a list told of, which may be some time ago.
+ *
+ * result:  0; -ESTALE: the node shows another version, and who knows which is newer; -ENOMEM.
+ */
+int fs_look_listed(struct fs *fs, const char *key, struct fs_version *version,
+		   struct fs_node **ret_node) MUST_CHECK;
+
 /* fs_look_version -- what a file's stat(2) shows of an object. */
 void fs_look_version(struct fs *fs, const struct tiffin_stat *stat, struct fs_version *ret_version);
 

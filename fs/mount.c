@@ -30,6 +30,8 @@ struct fs_mount {
 	pthread_t settling;
 	bool is_settling;
 	_Atomic bool is_ready; /* once true it stays */
+	_Atomic dev_t dev;     /* set once, when it is ready */
+	bool is_left;          /* unmounted by somebody else: the kernel has gone already */
 	void (*ready)(void *arg);
 	void *ready_arg;
 };
@@ -286,6 +288,7 @@ settle(void *arg)
 		fuse_session_exit(mount->fs.session);
 		return NULL;
 	}
+	atomic_store(&mount->dev, st.st_dev);
 	raise_read_ahead(st.st_dev);
 	atomic_store(&mount->is_ready, true);
 	log_event(LOG_INFO, "fs_ready", "dir=\"%s\"", mount->fs.opts->dir);
@@ -339,6 +342,7 @@ fs_mount_serve(struct fs_mount *mount, void (*ready)(void *arg), void *arg)
 	r = fs->opts->is_single ? fuse_session_loop(fs->session) : loop_many(fs);
 	let_signals_in(false);
 	fuse_remove_signal_handlers(fs->session);
+	mount->is_left = r == 0 && atomic_load(&mount->is_ready); /* a signal leaves it mounted */
 	if (r < 0)
 		log_event(LOG_ERROR, "fs_loop", "errno=%d", -r);
 	return r < 0 ? FS_EXIT_SYSTEM : atomic_load(&mount->is_ready) ? FS_EXIT_OK : FS_EXIT_MOUNT;
@@ -383,11 +387,36 @@ drop_left(struct fs *fs)
 	vec_fini(&left.nodes);
 }
 
+/*
+ * end_connection -- nobody answers any more: whoever waits for us in the kernel gets an error.
+ *
+ * Otherwise a thread of ours that tells the kernel something could wait for a program that waits
+ * for us.
+ */
+static void
+end_connection(const struct fs_mount *mount)
+{
+	dev_t dev = atomic_load(&mount->dev);
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", minor(dev));
+	fd = dev != 0 ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+	if (fd < 0 || write(fd, "1", 1) < 0)
+		umount2(mount->fs.opts->dir, MNT_FORCE | MNT_DETACH); /* root's way to the same */
+	if (fd >= 0)
+		close(fd);
+}
+
 void
 fs_mount_close(struct fs_mount *mount)
 {
 	struct fs *fs = &mount->fs;
 
+	if (fs->invalidate != NULL)
+		fs_invalidate_ask_stop(fs->invalidate);
+	if (mount->is_mounted && !mount->is_left)
+		end_connection(mount);
 	if (fs->invalidate != NULL)
 		fs_invalidate_stop(fs->invalidate);
 	if (mount->is_mounted)

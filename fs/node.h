@@ -24,6 +24,8 @@
 #ifndef FS_NODE_H
 #define FS_NODE_H
 
+#include <stdatomic.h>
+
 #include "fs/attr.h"
 #include "fs/path.h"
 #include "fs/work.h"
@@ -72,7 +74,16 @@ struct fs_node {
 	uint32_t n_opens, n_writers;
 };
 
+#define FS_CHANGES 1024 /* a power of two */
+
 struct fs_nodes {
+	/*
+	 * How often keys of each hash were changed by anybody: who asked the master and finds the
+	 * number other than before may hold an old answer.  Atomic, read without the lock: it only
+	 * grows.
+	 */
+	_Atomic uint32_t changes[FS_CHANGES];
+
 	struct lock lock; /* LOCK_fs_nodes */
 	struct map by_path, by_ino;
 	struct list locals; /* nodes that the master does not list: fresh files, kept directories */
@@ -157,6 +168,13 @@ void fs_nodes_each(struct fs_nodes *nodes, const char *prefix,
 void fs_nodes_each_local(struct fs_nodes *nodes, const char *prefix,
 			 void (*fn)(void *arg, struct fs_node *node), void *arg);
 
+/* fs_nodes_changes -- of keys like this one; a directory's and its marker's count as the same. */
+size_t fs_nodes_slot(const char *key);
+uint32_t fs_nodes_changes(const struct fs_nodes *nodes, const char *key);
+
+/* fs_nodes_changed -- this key was; NULL: any may have been. */
+void fs_nodes_changed(struct fs_nodes *nodes, const char *key);
+
 /* What the kernel may be told to forget. */
 struct fs_notice {
 	uint64_t nodeid;   /* its attributes; 0: of none */
@@ -183,6 +201,18 @@ int fs_nodes_inos(struct fs_nodes *nodes, uint64_t **ret_inos, size_t *ret_n) MU
 
 /* fs_nodes_notice_ino -- fs_node_notice() of a number, if it is still there. */
 bool fs_nodes_notice_ino(struct fs_nodes *nodes, uint64_t ino, struct fs_notice *ret_notice);
+
+/*
+ * fs_nodes_unused -- names of files that nobody here uses, so that the kernel may forget them.
+ *
+ * at      [in, out] where to go on; 0 at first.
+ * result: how many of n_max were filled in.
+ */
+size_t fs_nodes_unused(struct fs_nodes *nodes, size_t *at, struct fs_notice *ret_notices,
+		       size_t n_max);
+
+/* fs_nodes_count -- how many there are. */
+uint64_t fs_nodes_count(struct fs_nodes *nodes);
 
 /* fs_nodes_ino -- the number a path's node has, or would have. */
 uint64_t fs_nodes_ino(struct fs_nodes *nodes, bool is_dir, const char *key);

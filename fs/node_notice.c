@@ -7,6 +7,33 @@
 #include "fs/node_table.h"
 #include "transfer/base/err.h"
 
+size_t
+fs_nodes_slot(const char *key)
+{
+	size_t n = strlen(key);
+
+	if (n > 0 && key[n - 1] == '/')
+		n--;
+	return map_hash(key, n, 2) % FS_CHANGES;
+}
+
+uint32_t
+fs_nodes_changes(const struct fs_nodes *nodes, const char *key)
+{
+	return atomic_load(&nodes->changes[fs_nodes_slot(key)]);
+}
+
+void
+fs_nodes_changed(struct fs_nodes *nodes, const char *key)
+{
+	if (key != NULL) {
+		atomic_fetch_add(&nodes->changes[fs_nodes_slot(key)], 1);
+		return;
+	}
+	for (size_t i = 0; i < FS_CHANGES; i++)
+		atomic_fetch_add(&nodes->changes[i], 1);
+}
+
 /* name_of -- where a path stands: its directory's node, if there is one, and its name there. */
 static void
 name_of(struct fs_nodes *nodes, bool is_dir, const char *key, struct fs_notice *notice)
@@ -148,4 +175,36 @@ fs_nodes_notice_ino(struct fs_nodes *nodes, uint64_t ino, struct fs_notice *ret_
 		all_of(nodes, node, ret_notice);
 	lock_drop(&nodes->lock);
 	return node != NULL;
+}
+
+size_t
+fs_nodes_unused(struct fs_nodes *nodes, size_t *at, struct fs_notice *ret_notices, size_t n_max)
+{
+	size_t n = 0;
+	uint64_t ino;
+	void *value;
+
+	lock_take(&nodes->lock);
+	while (n < n_max && map_next(&nodes->by_ino, at, &ino, &value)) {
+		struct fs_node *node = value;
+
+		if (node->is_dir || !node->is_linked || node->n_refs > 0 || node->has_work)
+			continue;
+		ret_notices[n] = (struct fs_notice){0};
+		name_of(nodes, /* is_dir= */ false, node->key, &ret_notices[n]);
+		n++;
+	}
+	lock_drop(&nodes->lock);
+	return n;
+}
+
+uint64_t
+fs_nodes_count(struct fs_nodes *nodes)
+{
+	uint64_t n;
+
+	lock_take(&nodes->lock);
+	n = nodes->n;
+	lock_drop(&nodes->lock);
+	return n;
 }

@@ -27,7 +27,8 @@ struct fs_walk {
 	VEC(struct candidate) locals; /* in order */
 	size_t local_at;
 	char last_piece[FS_PATH_NAME_MAX + 1];
-	int failed; /* -errno while locals were gathered */
+	int failed;                   /* -errno while locals were gathered */
+	uint32_t changes[FS_CHANGES]; /* of all keys, when the walk began */
 };
 
 /* compare -- in the order in which names come: as if each ended in '/'. */
@@ -141,6 +142,12 @@ hold_prefixes(struct fs_walk *walk, const char *after)
 	return 0;
 }
 
+static bool
+has_changed(const struct fs_walk *walk, const char *key)
+{
+	return fs_nodes_changes(&walk->fs->nodes, key) != walk->changes[fs_nodes_slot(key)];
+}
+
 /* read_one -- the next of the list into walk->read, or the end. */
 static int
 read_one(struct fs_walk *walk)
@@ -174,6 +181,8 @@ read_one(struct fs_walk *walk)
 		c.has_version = true;
 		fs_look_version(walk->fs, &stat, &c.version);
 	}
+	if (has_changed(walk, key))
+		c.has_version = false; /* the list may have been there first */
 	c.part = strndup(key + walk->n_dir, n);
 	if (c.part == NULL)
 		return -ENOMEM;
@@ -330,6 +339,8 @@ fs_walk_open(struct fs *fs, const char *dir, const char *after, struct fs_walk *
 	walk->fs = fs;
 	walk->n_dir = strlen(dir);
 	memcpy(walk->dir, dir, walk->n_dir + 1);
+	for (size_t i = 0; i < FS_CHANGES; i++)
+		walk->changes[i] = atomic_load(&fs->nodes.changes[i]);
 
 	r = gather_locals(walk, after);
 	if (r == 0)

@@ -185,6 +185,8 @@ put_examples(void)
 	puts("durability = power");
 	puts("");
 	puts("[provider]");
+	puts("listen = unix:/run/tiffin/p.sock 10.0.0.1:7401");
+	puts("key_file = /etc/tiffin.key");
 	puts("size = 64GiB");
 	puts("path = /dev/shm/tiffin");
 	puts("huge_pages = 1");

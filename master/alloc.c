@@ -26,6 +26,9 @@
 #define N_CLASSES ((64 - FINE_BITS + 1) * N_FINE)
 #define N_WORDS   (N_CLASSES / 64)
 
+/* The whole books are checked at each step (paranoid) when they are no larger. */
+#define SMALL_GRAINS 65536
+
 /* How many runs of a list are looked at for a better fit. */
 #define N_TRIED 4
 
@@ -85,8 +88,7 @@ class_last(const struct alloc *alloc)
 	return N_CLASSES;
 }
 
-/* hang -- a free run into its class: at the head when none there is known to be longer, else behind
- * the head. */
+/* hang -- a free run into its class: at the head unless that is longer, else behind it. */
 static void
 hang(struct alloc *alloc, run_id id)
 {
@@ -163,8 +165,7 @@ best_of_first(const struct alloc *alloc, unsigned class, uint64_t len_grains)
 	return best;
 }
 
-/* longest_of -- the longest run of a class that has any; one as long as `longest` allows ends the
- * search. */
+/* longest_of -- the longest run of a class that has any; none is longer than `longest` says. */
 static run_id
 longest_of(const struct alloc *alloc, unsigned class)
 {
@@ -219,8 +220,7 @@ struct span { /* of grains */
 	uint64_t begin, end;
 };
 
-/* cut -- take a part out of a free run.  needs: two runs are reserved, one if nothing is left
- * before it. */
+/* cut -- take a part out of a free run.  needs: a run is reserved for each end left over. */
 static void
 cut(struct alloc *alloc, run_id id, struct span part)
 {
@@ -255,7 +255,7 @@ check(const struct alloc *alloc)
 {
 	assert(alloc->used_grains <= alloc->runs.size_grains);
 	assert(alloc->n_free_runs + alloc->runs.n_taken == alloc->runs.n);
-	if (paranoid && alloc->runs.n <= 64)
+	if (paranoid && alloc->runs.n <= 64 && alloc->runs.size_grains <= SMALL_GRAINS)
 		alloc_check(alloc);
 }
 
@@ -314,8 +314,7 @@ alloc_take(struct alloc *alloc, uint64_t len_bytes, struct extent *ret_extent)
 	return 0;
 }
 
-/* take_longest -- the longest free run, whole.  needs: there is one, and it is shorter than wanted.
- */
+/* take_longest -- the longest free run, whole.  needs: there is one. */
 static struct extent
 take_longest(struct alloc *alloc)
 {

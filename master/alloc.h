@@ -55,23 +55,30 @@ int alloc_take(struct alloc *alloc, uint64_t len_bytes, struct extent *ret_exten
 int alloc_take_pieces(struct alloc *alloc, uint64_t len_bytes, struct extent *ret, size_t cap,
 		      size_t *ret_n) MUST_CHECK;
 
-/* alloc_take_at -- exactly this run (recovery).  0, -ENOMEM, ALLOC_E_TAKEN: also when it does not
- * lie in the segment. */
+/*
+ * alloc_take_at -- exactly this run (recovery).
+ *
+ * result:  0, -ENOMEM, ALLOC_E_TAKEN: also when it does not lie in the segment.
+ */
 int alloc_take_at(struct alloc *alloc, struct extent extent) MUST_CHECK;
 
 /* alloc_give -- needs: extent was taken as such, whole. Never fails. */
 void alloc_give(struct alloc *alloc, struct extent extent);
 
-/* alloc_shrink -- the end of a taken run is given back.  needs: 0 < len_bytes <= extent.len_bytes.
+/*
+ * alloc_shrink -- the end of a taken run is given back.
+ *
+ * needs:   0 < len_bytes <= extent.len_bytes.
+ * result:  0 or -ENOMEM, then nothing has changed.
  */
 int alloc_shrink(struct alloc *alloc, struct extent extent, uint64_t len_bytes) MUST_CHECK;
 
 /*
- * alloc_take_gaps -- take every free run that lies in [from, to) (cut to it); for chunks that must
- * rest.
+ * alloc_take_gaps -- take every free run in [from, to), cut to it (where chunks must rest).
  *
- * needs:   from, to are multiples of ALLOC_GRAIN; to may lie behind the end.  took() leaves alloc
- * alone. result:  0 or -ENOMEM, then nothing has changed.
+ * needs:   from, to are multiples of ALLOC_GRAIN; to may lie behind the end.
+ *          took() leaves alloc alone.
+ * result:  0 or -ENOMEM, then nothing has changed.
  */
 int alloc_take_gaps(struct alloc *alloc, uint64_t from_bytes, uint64_t to_bytes,
 		    void (*took)(void *arg, struct extent extent), void *arg) MUST_CHECK;

@@ -212,6 +212,15 @@ refuse(struct peer *peer, const struct frame *frame, int status)
 	mark_dirty(peer);
 }
 
+static bool
+is_parked(const struct peer *peer, uint64_t request_id)
+{
+	list_each(&peer->parked, link)
+		if (list_of(link, struct parked, at_peer)->request_id == request_id)
+			return true;
+	return false;
+}
+
 void
 master_receive(struct peer *peer, const struct frame *frame)
 {
@@ -239,6 +248,8 @@ master_receive(struct peer *peer, const struct frame *frame)
 	}
 
 	client_heard(master, peer->client);
+	if (is_parked(peer, frame->request_id))
+		return; /* it came again while it waits for room: one answer will do */
 	answer = is_lasting(frame->type) ? client_answer(peer->client, frame->request_id) : NULL;
 	if (answer == NULL) {
 		run(peer, frame);

@@ -359,8 +359,10 @@ index_take(struct index *index, const uint8_t *bytes, size_t len_bytes)
 	return key;
 }
 
-/* check_pair -- two keys that follow one another: in order, and parted just where their last common
- * fork says. */
+/*
+ * check_pair -- two keys that follow one another: in order, and parted just where their last common
+ * fork says.
+ */
 static void
 check_pair(const struct key *left, const struct key *right, size_t depth)
 {

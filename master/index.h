@@ -3,13 +3,14 @@
 /*
  * index.h -- all keys of one tenant in the order of their bytes: an adaptive radix tree.
  *
- * After Leis, Kemper, Neumann, "The Adaptive Radix Tree" (ICDE 2013): nodes of 4,
- * 16, 48 and 256 children, with path compression.  A key is held by its owner
- * (at the end of struct object); the tree holds pointers to it.
+ * After Leis, Kemper, Neumann, "The Adaptive Radix Tree" (ICDE 2013): nodes as large
+ * as their children need, and none where keys do not part.  What a path leaves out is
+ * not stored either (as in a Patricia tree): the key at its end tells.  A key is held
+ * by its owner (at the end of struct object); the tree holds pointers to it.
  *
  *      look-up          one descent, one comparison of the whole key
  *      walk             keys in order, 5 million a second and more
- *      roll-up          walk_skip() leaves a whole subtree out by one descent
+ *      roll-up          index_walk_skip() leaves a whole subtree out by one descent
  *
  * thread:  the loop's.
  */
@@ -75,8 +76,7 @@ struct index_walk {
 	uintptr_t top;          /* holds every key with the prefix and no other */
 	uintptr_t ahead;        /* where to go next; 0: on from the end of the path */
 	size_t n;
-	struct index_walk_step
-		path[INDEX_DEPTH_MAX]; /* from the top down to where the walk stands */
+	struct index_walk_step path[INDEX_DEPTH_MAX]; /* from the top to where the walk stands */
 };
 
 /*
@@ -90,8 +90,11 @@ void index_walk_start(struct index_walk *walk, const struct index *index, const 
 /* index_walk_next -- the next key, or NULL at the end. */
 struct key *index_walk_next(struct index_walk *walk);
 
-/* index_walk_skip -- leave out every key that begins with these bytes; they begin with the walk's
- * prefix. */
+/*
+ * index_walk_skip -- go on behind all keys that begin with these bytes.
+ *
+ * What lies before them is left out too.  A walk never goes back.
+ */
 void index_walk_skip(struct index_walk *walk, const uint8_t *bytes, size_t len_bytes);
 
 /* index_check -- walk the whole tree and assert its order, counts and compression (tests). */

@@ -184,8 +184,10 @@ index_node_add(index_child *at, uint8_t byte, index_child child, size_t *ram_byt
 	return 0;
 }
 
-/* is_roomy -- would the next smaller size do, with a little to spare?  (So that it does not go to
- * and fro.) */
+/*
+ * is_roomy -- would the next smaller size do, with a little to spare?  (So that it does not go to
+ * and fro.)
+ */
 static bool
 is_roomy(const struct index_node *node)
 {

@@ -148,8 +148,11 @@ size_t index_node_ram_bytes(const struct index_node *node);
 
 /* The following keep *ram_bytes up to date. */
 
-/* index_node_fork -- put a fork of two into *at, where `old` was.  0 or -ENOMEM, then nothing has
- * changed. */
+/*
+ * index_node_fork -- put a fork of two into *at: what hangs there now, and the new child.
+ *
+ * result:  0 or -ENOMEM, then nothing has changed.
+ */
 struct index_fork {
 	uint16_t depth;
 	uint8_t old_byte, new_byte;
@@ -157,8 +160,11 @@ struct index_fork {
 };
 int index_node_fork(index_child *at, const struct index_fork *fork, size_t *ram_bytes) MUST_CHECK;
 
-/* index_node_add -- one more child; the node in *at may become another.  0 or -ENOMEM, then nothing
- * has changed. */
+/*
+ * index_node_add -- one more child; the node in *at may become another.
+ *
+ * result:  0 or -ENOMEM, then nothing has changed.
+ */
 int index_node_add(index_child *at, uint8_t byte, index_child child, size_t *ram_bytes) MUST_CHECK;
 
 /* index_node_remove -- the child of byte; the node in *at may become another, or its only child. */

@@ -20,12 +20,18 @@ struct index {
  */
 index_child index_below(const struct index *index, const uint8_t *bytes, size_t len_bytes);
 
-/* index_nearest -- the key at the end of the descent by these bytes: none shares more of them.
- * needs: top != 0. */
+/*
+ * index_nearest -- the key at the end of the descent by these bytes: none shares more of them.
+ *
+ * needs:   top != 0.
+ */
 struct key *index_nearest(index_child top, const uint8_t *bytes, size_t len_bytes);
 
-/* index_part_at -- the first byte in which key and bytes differ, their ends being bytes 0; SIZE_MAX
- * when they are the same. */
+/*
+ * index_part_at -- the first byte in which key and bytes differ; each ends with a byte 0.
+ *
+ * result:  SIZE_MAX when they are the same.
+ */
 size_t index_part_at(const struct key *key, const uint8_t *bytes, size_t len_bytes);
 
 #endif

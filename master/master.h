@@ -158,6 +158,9 @@ int master_peer_new(struct master *master, bool is_trusted, struct peer **ret_pe
 /* master_peer_free -- the connection has ended; its client lives on, silent. */
 void master_peer_free(struct peer *peer);
 
+/* master_foresee -- a hint: these frames (perhaps not whole) are about to be received. */
+void master_foresee(const struct peer *peer, const uint8_t *bytes, size_t len_bytes);
+
 /* master_receive -- one whole frame from this peer. */
 void master_receive(struct peer *peer, const struct frame *frame);
 

@@ -200,8 +200,7 @@ power_above(size_t n)
 	return n <= 1 ? 1 : (size_t)1 << (64 - __builtin_clzll(n - 1));
 }
 
-/* head_of -- lists from n_heads on are not there yet: what belongs there still hangs half as far.
- */
+/* head_of -- lists from n_heads on are not there yet: their runs still hang half as far. */
 static run_id *
 head_of(const struct runs *runs, uint64_t offset_grains)
 {

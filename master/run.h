@@ -78,8 +78,11 @@ run_is_taken(const struct run *run)
 /* runs_reserve -- the next n calls of run_insert() cannot fail.  0 or -ENOMEM. */
 int runs_reserve(struct runs *runs, unsigned n) MUST_CHECK;
 
-/* run_insert -- a new run before `next` (0: at the end).  needs: reserved; its offset lies in
- * between. */
+/*
+ * run_insert -- a new run before `next` (0: at the end).
+ *
+ * needs:   reserved; its offset lies between those of its neighbours.
+ */
 run_id run_insert(struct runs *runs, run_id next, uint64_t offset_grains, uint64_t len_grains);
 
 /* run_remove -- needs: it is not taken. */

@@ -18,6 +18,7 @@
 #define OUT_BYTES_PAUSE   (4u << 20)   /* so much waits for it: it is not read from */
 #define OUT_BYTES_MAX     (96u << 20)
 #define ADDRESSES_CAP     1024
+#define FORESEE_EVERY     64 /* frames: as many as are foreseen at once */
 
 struct listener {
 	struct loop_watch watch; /* first: the loop gives it back */
@@ -67,7 +68,12 @@ take_frames(struct conn *conn)
 	size_t len;
 	int r;
 
-	while ((r = frame_peek(buf_first(&conn->in), buf_len(&conn->in), &frame, &len)) == 0) {
+	for (size_t n = 0;; n++) {
+		if (n % FORESEE_EVERY == 0)
+			master_foresee(conn->peer, buf_first(&conn->in), buf_len(&conn->in));
+		r = frame_peek(buf_first(&conn->in), buf_len(&conn->in), &frame, &len);
+		if (r != 0)
+			break;
 		master_receive(conn->peer, &frame);
 		buf_consume(&conn->in, len);
 	}

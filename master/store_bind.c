@@ -226,6 +226,6 @@ store_apply(struct store_db *db, const struct record *record)
 	case RECORD_NEXT_OBJECT_ID:
 		return with_id(db, STMT_cluster_next_object_id, record->object_id);
 	}
-	assert(!"every kind is handled above");
+	assert(false); /* every kind is handled above */
 	return SQLITE_INTERNAL;
 }

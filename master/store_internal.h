@@ -69,8 +69,7 @@ void store_db_close(struct store_db *db);
 /* store_db_run -- a text of sql/: all of its statements, rows ignored.  rc. */
 int store_db_run(sqlite3 *conn, const char *text);
 
-/* store_db_number -- PRAGMA or query whose answer is one number; now_ms is bound as :now_ms.  rc.
- */
+/* store_db_number -- what a PRAGMA or query of one number says.  rc; SQLITE_NOTFOUND: no number. */
 int store_db_number(sqlite3 *conn, const char *text, int64_t *ret);
 
 /* store_db_exec -- one prepared statement that gives no rows, or whose rows don't matter.  rc. */

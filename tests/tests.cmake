@@ -17,7 +17,7 @@ if(CMOCKA_FOUND)
     file(STRINGS ${source} fails_allocs REGEX "^#include \"tests/unit/allocs\\.h\"")
     if(fails_allocs)
       target_link_options(${name} PRIVATE
-        -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup)
+        -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=aligned_alloc)
     endif()
     if(TIFFIN_FUSE AND name MATCHES "^test_fs_")
       target_link_libraries(${name} PRIVATE tiffin_fs)

@@ -22,7 +22,7 @@
 #define NAP_SHORT_NS (1 * NS_PER_MS)
 
 /* With so much under way on the first connection the next one is used, too. */
-#define CROWDED_BYTES (256ull << 10)
+#define BUSY_BYTES (256ull << 10)
 
 /* ---- peers ---- */
 
@@ -164,11 +164,11 @@ tcp_drop(struct transport *t, struct target *target)
 /* ---- submit ---- */
 
 static struct tcp_conn *
-pick_conn(struct tcp_peer *peer)
+pick_conn(struct tcp_peer *peer, uint64_t now_ns)
 {
 	struct tcp_conn *best = &peer->conns[0];
 
-	if (best->queued_bytes <= CROWDED_BYTES || peer->is_crowded)
+	if (best->queued_bytes <= BUSY_BYTES || now_ns < peer->crowded_until_ns)
 		return best;
 	for (size_t i = 1; i < TCP_CONNS_PER_PEER; i++)
 		if (peer->conns[i].queued_bytes < best->queued_bytes)
@@ -177,9 +177,9 @@ pick_conn(struct tcp_peer *peer)
 }
 
 static void
-submit_locked(struct tcp *tcp, struct tcp_peer *peer, struct op *op)
+submit_locked(struct tcp *tcp, struct tcp_peer *peer, struct op *op, uint64_t now_ns)
 {
-	struct tcp_conn *conn = pick_conn(peer);
+	struct tcp_conn *conn = pick_conn(peer, now_ns);
 
 	if (tcp_conn_is_stale(tcp, conn))
 		tcp_conn_break(tcp, conn);
@@ -216,7 +216,7 @@ tcp_submit(struct transport *t, struct op *op)
 			peer->rest_until_ns = 0;
 	}
 	if (peer != NULL && !is_resting)
-		submit_locked(tcp, peer, op);
+		submit_locked(tcp, peer, op, now_ns);
 	leave(tcp);
 	lock_drop(&tcp->lock);
 

@@ -27,6 +27,7 @@
 #define REST_NS_MIN (20 * NS_PER_MS)
 #define REST_NS_MAX (1 * NS_PER_S)
 #define STALE_NS    (200 * NS_PER_MS)
+#define CROWDED_NS  (10 * NS_PER_S)
 
 /* ---- waiters ---- */
 
@@ -512,7 +513,7 @@ take_reply(struct tcp *tcp, struct tcp_conn *conn, struct op **ret_op, enum op_r
 	if (wire_reply_decode(conn->in.head, &reply) != 0)
 		return false;
 	if (reply.status == WIRE_BUSY)
-		conn->peer->is_crowded = true;
+		conn->peer->crowded_until_ns = num_add_sat(now_of(tcp), CROWDED_NS);
 	if (op == NULL || reply.id != op->id ||
 	    reply.kind != (op->kind == OP_READ ? WIRE_READ : WIRE_WRITE))
 		return false;

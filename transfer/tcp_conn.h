@@ -88,9 +88,9 @@ struct tcp_peer {
 	char endpoint[TARGET_ENDPOINT_MAX + 1];
 	bool is_same_host;
 	uint64_t client_id;
-	unsigned n_targets;     /* whose slots point here */
-	bool is_crowded;        /* it said it has too many connections: one must do */
-	uint64_t rest_until_ns; /* could not be reached: not tried again before */
+	unsigned n_targets;        /* whose slots point here */
+	uint64_t crowded_until_ns; /* it said it has too many connections: one must do till then */
+	uint64_t rest_until_ns;    /* could not be reached: not tried again before */
 	uint64_t rest_ns;
 	struct tcp_conn conns[TCP_CONNS_PER_PEER];
 };

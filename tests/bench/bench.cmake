@@ -15,3 +15,8 @@ foreach(name bench_move bench_fs) # these run the real programs
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/house.c)
   endif()
 endforeach()
+if(TIFFIN_FUSE)
+  add_executable(bench_ref_fs ${CMAKE_SOURCE_DIR}/tests/bench/ref_fs.c)
+  target_link_libraries(bench_ref_fs PRIVATE PkgConfig::FUSE)
+  set_target_properties(bench_ref_fs PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endif()

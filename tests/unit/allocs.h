@@ -50,10 +50,12 @@ allocs_take_one(void)
 void *__real_malloc(size_t len_bytes);
 void *__real_calloc(size_t n, size_t item_bytes);
 void *__real_realloc(void *p, size_t len_bytes);
+void *__real_aligned_alloc(size_t align_bytes, size_t len_bytes);
 char *__real_strdup(const char *text);
 void *__wrap_malloc(size_t len_bytes);
 void *__wrap_calloc(size_t n, size_t item_bytes);
 void *__wrap_realloc(void *p, size_t len_bytes);
+void *__wrap_aligned_alloc(size_t align_bytes, size_t len_bytes);
 char *__wrap_strdup(const char *text);
 
 void *
@@ -72,6 +74,12 @@ void *
 __wrap_realloc(void *p, size_t len_bytes)
 {
 	return allocs_take_one() ? __real_realloc(p, len_bytes) : NULL;
+}
+
+void *
+__wrap_aligned_alloc(size_t align_bytes, size_t len_bytes)
+{
+	return allocs_take_one() ? __real_aligned_alloc(align_bytes, len_bytes) : NULL;
 }
 
 char *

@@ -412,8 +412,7 @@ toy_serve(struct world *w, uint16_t type, struct cursor in, struct arena *arena,
 	case MSG_remove:
 		return toy_remove(w, in, arena, out);
 	case MSG_mount_segment:
-	case MSG_unmount_segment:
-		return type == MSG_mount_segment ? toy_mount(in, arena, out) : STATUS_OK;
+		return toy_mount(in, arena, out);
 	default:
 		return STATUS_INVALID;
 	}

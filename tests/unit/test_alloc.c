@@ -73,8 +73,7 @@ take__of_the_whole_segment__leaves_no_hole(void **state)
 	alloc_check(alloc);
 }
 
-/* fill -- n_runs runs of len grains one behind the other, and two between grains that stay taken.
- */
+/* fill_and_free_every_other -- free runs of these grains, a taken grain behind each. */
 static void
 fill_and_free_every_other(struct alloc *alloc, const uint64_t *lens, size_t n)
 {

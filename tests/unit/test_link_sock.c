@@ -30,6 +30,7 @@ struct peer {
 	uint64_t heard_id, client_ids[4];
 	atomic_int step; /* a script tells a test how far it is */
 	struct buf in;
+	size_t taken; /* at its start, by the frame read last */
 	struct link *link;
 };
 
@@ -57,6 +58,7 @@ peer_accept(struct peer *peer)
 		close(peer->fd);
 	peer->fd = -1;
 	buf_clear(&peer->in);
+	peer->taken = 0;
 	if (poll(&p, 1, FAR_MS) == 1 && sock_accept(peer->listen_fd, &peer->fd) == 0)
 		may_fail(sock_set_blocking(peer->fd, true));
 }
@@ -65,19 +67,16 @@ peer_accept(struct peer *peer)
 static bool
 peer_read(struct peer *peer, struct frame *ret_frame)
 {
-	static _Thread_local size_t taken;
 	size_t len = 0;
 
-	if (buf_len(&peer->in) == 0)
-		taken = 0;
-	buf_consume(&peer->in, taken);
-	taken = 0;
+	buf_consume(&peer->in, peer->taken);
+	peer->taken = 0;
 	for (;;) {
 		ssize_t n;
 
 		if (buf_len(&peer->in) > 0 &&
 		    frame_peek(buf_first(&peer->in), buf_len(&peer->in), ret_frame, &len) == 0) {
-			taken = len;
+			peer->taken = len;
 			peer->heard_id = ret_frame->request_id;
 			return true;
 		}

@@ -102,7 +102,6 @@ REFUSED(extent_of_negative_length__is_refused, "UPDATE extent SET len_bytes = -4
 REFUSED(two_objects_of_one_key__are_refused,
 	"UPDATE object SET key = CAST('one' AS BLOB) WHERE key = CAST('empty' AS BLOB)")
 REFUSED(object_of_no_tenant__is_refused, "UPDATE object SET tenant_id = 9")
-REFUSED(object_with_an_id_never_given_out__is_refused, "UPDATE cluster SET next_object_id = 2")
 REFUSED(object_of_negative_length__is_refused,
 	"UPDATE object SET len_bytes = -1 WHERE key = CAST('empty' AS BLOB)")
 REFUSED(key_that_is_empty__is_refused,
@@ -188,6 +187,22 @@ ids_of_puts_that_were_never_stored__are_not_given_again(void **state)
 }
 
 static void
+next_id_below_what_is_stored__is_raised_above_it(void **state)
+{
+	struct world *w = *state;
+	struct end *end;
+	uint32_t status;
+
+	fill(w);
+	world_close(w);
+	damage(w, "UPDATE cluster SET next_object_id = 2");
+	assert_int_equal(world_open(w), 0);
+	end = world_join(w, 12);
+
+	assert_true(end_start(end, "new", 0, 0, &status) > 4);
+}
+
+static void
 segment_that_does_not_come_back__is_lost_after_its_time(void **state)
 {
 	struct world *w = *state;
@@ -226,7 +241,7 @@ main(void)
 		WORLD_TEST(extent_of_negative_length__is_refused),
 		WORLD_TEST(two_objects_of_one_key__are_refused),
 		WORLD_TEST(object_of_no_tenant__is_refused),
-		WORLD_TEST(object_with_an_id_never_given_out__is_refused),
+		WORLD_TEST(next_id_below_what_is_stored__is_raised_above_it),
 		WORLD_TEST(object_of_negative_length__is_refused),
 		WORLD_TEST(key_that_is_empty__is_refused),
 		WORLD_TEST(key_with_a_nul__is_refused),

@@ -168,6 +168,9 @@ load_object(const struct loading *loading, const struct record *record)
 
 	if (record->tenant_id != master->tenant.id)
 		return refuse(loading, "an object of no tenant", record->object_id);
+	if (record->key_len == 0 || record->key_len > KEY_MAX ||
+	    memchr(record->key, '\0', record->key_len) != NULL)
+		return refuse(loading, "a key that is none", record->object_id);
 	if (record->object_id >= master->next_object_id)
 		return refuse(loading, "an object with an id that was never given out",
 			      record->object_id);

@@ -312,6 +312,22 @@ disk_done(void *arg, uint64_t life)
 	plan_turn(sim_now());
 }
 
+/* A commit takes a moment, now and then much longer; a sync without a commit is not urgent. */
+static void
+plan_disk(void)
+{
+	const struct store_progress *progress = &keeper.master->progress;
+	uint64_t len_ns = MS(5);
+
+	if (keeper.is_disk_busy || progress->synced == keeper.master->batch - 1)
+		return;
+	if (progress->committed < keeper.master->batch - 1)
+		len_ns = sim_chance(200) ? sim_between(MS(20), MS(800))
+					 : sim_between(30000, 600000);
+	keeper.is_disk_busy = true;
+	sim_at(sim_now() + len_ns, disk_done, NULL, keeper.life);
+}
+
 static void
 turn(void *arg, uint64_t life)
 {
@@ -333,13 +349,7 @@ turn(void *arg, uint64_t life)
 	master_check(keeper.master);
 	count_gone();
 	send_all();
-	if (!keeper.is_disk_busy) {
-		keeper.is_disk_busy = true;
-		sim_at(sim_now() + (sim_chance(200) ? sim_between(MS(20), MS(800))
-						    : sim_between(30000, 600000)) +
-			       (wait_ms > 1 ? 0 : 0),
-		       disk_done, NULL, keeper.life);
-	}
+	plan_disk();
 	plan_turn(sim_now() + MS(wait_ms));
 }
 

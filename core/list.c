@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A list is a page of the master's answer at a time; the next page begins behind the last key. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/ask.h"
@@ -33,8 +34,8 @@ open_list(struct tiffin_client *client, const char *prefix, const char *after,
 		return why_no_memory();
 	list->magic = LIST_MAGIC;
 	list->client = client;
-	strcpy(list->prefix, prefix);
-	strcpy(list->after, after);
+	snprintf(list->prefix, sizeof(list->prefix), "%s", prefix);
+	snprintf(list->after, sizeof(list->after), "%s", after);
 	list->page.has_more = 1;
 	ask_init(&list->ask, client);
 	*ret_list = list;

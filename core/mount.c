@@ -428,7 +428,7 @@ listen_check(const struct tiffin_client *client, const char *listen, bool is_ins
 
 	if (strlen(listen) >= sizeof(copy))
 		return why_set(TIFFIN_E_INVALID, "the addresses to listen at are too long");
-	strcpy(copy, listen);
+	snprintf(copy, sizeof(copy), "%s", listen);
 	for (char *one = strtok_r(copy, " ", &rest); one != NULL;
 	     one = strtok_r(NULL, " ", &rest)) {
 		struct sock_addr addr;

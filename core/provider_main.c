@@ -33,6 +33,9 @@ enum {
 	EXIT_INTERRUPTED = 130,
 };
 
+#define LET_GO_MS       2000ull
+#define LET_GO_PAUSE_MS 50
+
 static const char usage[] =
 	"usage: tiffin-provider [--option=value]...\n"
 	"\n"
@@ -237,6 +240,25 @@ tell_ready(const struct provider_options *opts, const char *name, uint64_t segme
 	close((int)opts->ready_fd);
 }
 
+/* mount -- a provider that was killed a moment ago may not have let go of its file yet: wait a
+ * little. */
+static int
+mount(struct tiffin_client *client, const struct tiffin_mount_options *options,
+      const struct provider_options *opts, uint64_t *ret_segment_id)
+{
+	const struct clock *clock = clock_real();
+	uint64_t until_ns = clock_ns(clock) + num_min(opts->wait_ms, LET_GO_MS) * NS_PER_MS;
+	int r;
+
+	do {
+		r = mount_open(client, options, opts->insecure != 0, ret_segment_id);
+		if (r != TIFFIN_E_BUSY || is_to_end())
+			break;
+		clock_sleep_ms(clock, LET_GO_PAUSE_MS);
+	} while (clock_ns(clock) < until_ns);
+	return r;
+}
+
 /* lend -- mount, and stay until we are to end.  Gives the exit code. */
 static int
 lend(const struct provider_options *opts, struct tiffin_client *client, const char *name)
@@ -256,7 +278,7 @@ lend(const struct provider_options *opts, struct tiffin_client *client, const ch
 	uint64_t segment_id;
 	int r;
 
-	r = mount_open(client, &options, opts->insecure != 0, &segment_id);
+	r = mount(client, &options, opts, &segment_id);
 	if (r != 0)
 		return fail(exit_of(r), tiffin_why());
 	r = write_pidfile(opts->pidfile);

@@ -63,12 +63,12 @@ put_why(const char *key, uint32_t status)
 
 int
 put_start(struct ask *ask, const struct tiffin_put_options *options, const struct rec_put *puts,
-	  size_t n, struct rep_put_start *ret_rep, uint64_t until_ns)
+	  size_t n_puts, uint64_t until_ns, struct rep_put_start *ret_rep)
 {
 	struct rec_id preferred[REPLICAS_MAX];
 	struct msg_put_start msg = {.replica_num = 1,
 				    .preferred = preferred,
-				    .n_puts = (uint32_t)n,
+				    .n_puts = (uint32_t)n_puts,
 				    .puts = (struct rec_put *)puts};
 	int r;
 
@@ -84,7 +84,7 @@ put_start(struct ask *ask, const struct tiffin_put_options *options, const struc
 	if (r != 0)
 		return r;
 	r = ask_read(ask, rep_put_start_decode(ask->reply.payload, ask->reply.arena, ret_rep));
-	return r == 0 ? ask_count(ask, ret_rep->n_places, n) : r;
+	return r == 0 ? ask_count(ask, ret_rep->n_places, n_puts) : r;
 }
 
 /* open_one -- the master's answer for one parcel. */
@@ -126,7 +126,7 @@ open_all(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	for (size_t i = 0; i < n; i++)
 		puts[i] = (struct rec_put){span_of(parcels[i].key, strlen(parcels[i].key)),
 					   parcels[i].len_bytes};
-	r = put_start(&ask, options, puts, n, &rep, until_ns);
+	r = put_start(&ask, options, puts, n, until_ns, &rep);
 	if (puts != &one)
 		free(puts);
 	if (r != 0)
@@ -237,13 +237,14 @@ write_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64
 	moves_init(&moves);
 	for (size_t i = 0; i < n; i++) {
 		struct parcel *parcel = &parcels[i];
-		const struct op slices = {.slices = parcel->slices, .n_slices = parcel->n_slices};
+		const struct op whole = {.slices = parcel->slices,
+					 .n_slices = parcel->n_slices,
+					 .len_bytes = parcel->len_bytes};
 
 		parcel->crc = 0;
 		parcel->first_op = moves.n;
 		if (parcel->result == 0) {
-			writing_add_ops(&parcel->writing, &moves, 0, parcel->len_bytes, &slices,
-					&parcel->n_crc);
+			writing_add_ops(&parcel->writing, &moves, &whole, &parcel->n_crc);
 			epoch = parcel->writing.master_epoch;
 		}
 		parcel->n_ops = moves.n - parcel->first_op;

@@ -46,7 +46,7 @@ int put_why(const char *key, uint32_t status);
  * result:  0 or TIFFIN_E_*.
  */
 int put_start(struct ask *ask, const struct tiffin_put_options *options, const struct rec_put *puts,
-	      size_t n, struct rep_put_start *ret_rep, uint64_t until_ns);
+	      size_t n_puts, uint64_t until_ns, struct rep_put_start *ret_rep);
 
 /*
  * put_run -- put them all.

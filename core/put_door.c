@@ -205,7 +205,7 @@ static int
 read_bytes(struct tiffin_put *put, uint64_t offset_bytes, const struct iovec *slices,
 	   size_t n_slices, uint64_t len_bytes)
 {
-	const struct op like = {.slices = slices, .n_slices = n_slices};
+	struct op part = {.offset_bytes = offset_bytes, .slices = slices, .n_slices = n_slices};
 	uint64_t until = client_until(put->client, len_bytes), there = 0;
 	int r;
 
@@ -221,7 +221,8 @@ read_bytes(struct tiffin_put *put, uint64_t offset_bytes, const struct iovec *sl
 	zero_slices(slices, n_slices, there, len_bytes - there);
 	if (there == 0)
 		return 0;
-	return put_stream_read(put, offset_bytes, there, &like, until);
+	part.len_bytes = there;
+	return put_stream_read(put, &part, until);
 }
 
 int

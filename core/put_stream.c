@@ -103,7 +103,7 @@ start(struct tiffin_put *put, uint64_t room_bytes, uint64_t until_ns)
 	ask_init(&ask, put->client);
 	for (;;) {
 		ask_again(&ask);
-		r = put_start(&ask, &put->options, &one, 1, &rep, until_ns);
+		r = put_start(&ask, &put->options, &one, 1, until_ns, &rep);
 		if (r != 0)
 			return r;
 		if (rep.places[0].status != STATUS_NO_SEGMENT ||
@@ -209,7 +209,8 @@ move(struct tiffin_put *put, uint64_t at_bytes, const struct iovec *slices, size
      uint64_t until_ns)
 {
 	uint64_t len = get_slices_len(slices, n_slices);
-	const struct op like = {.slices = slices, .n_slices = n_slices};
+	const struct op part = {
+		.offset_bytes = at_bytes, .len_bytes = len, .slices = slices, .n_slices = n_slices};
 	struct moves moves;
 	size_t n_crc;
 	int r;
@@ -219,7 +220,7 @@ move(struct tiffin_put *put, uint64_t at_bytes, const struct iovec *slices, size
 	if (r != 0)
 		return r;
 	moves_init(&moves);
-	writing_add_ops(&put->writing, &moves, at_bytes, len, &like, &n_crc);
+	writing_add_ops(&put->writing, &moves, &part, &n_crc);
 	r = run(put, &moves, until_ns);
 	if (r == 0)
 		sum(put, at_bytes, len, &moves, n_crc);
@@ -302,15 +303,14 @@ put_stream_write(struct tiffin_put *put, uint64_t offset_bytes, const struct iov
 }
 
 int
-put_stream_read(struct tiffin_put *put, uint64_t offset_bytes, uint64_t len_bytes,
-		const struct op *slices, uint64_t until_ns)
+put_stream_read(struct tiffin_put *put, const struct op *part, uint64_t until_ns)
 {
 	struct moves moves;
 	int r;
 
-	assert(num_range_fits(offset_bytes, len_bytes, put->filled_bytes));
+	assert(num_range_fits(part->offset_bytes, part->len_bytes, put->filled_bytes));
 	moves_init(&moves);
-	writing_add_reads(&put->writing, &moves, offset_bytes, len_bytes, slices);
+	writing_add_reads(&put->writing, &moves, part);
 	r = renew(put, until_ns);
 	if (r == 0)
 		r = run(put, &moves, until_ns);
@@ -321,9 +321,9 @@ put_stream_read(struct tiffin_put *put, uint64_t offset_bytes, uint64_t len_byte
 int
 put_stream_sum(struct tiffin_put *put, uint64_t until_ns)
 {
-	uint8_t *room;
 	struct iovec slice = {.iov_len = STAGE_BYTES};
-	const struct op like = {.slices = &slice, .n_slices = 1};
+	struct op part = {.slices = &slice, .n_slices = 1};
+	uint8_t *room;
 	int r = 0;
 
 	if (put->is_summed)
@@ -332,11 +332,11 @@ put_stream_sum(struct tiffin_put *put, uint64_t until_ns)
 	if (room == NULL)
 		return why_no_memory();
 	put->crc = 0;
-	for (uint64_t at = 0, len; r == 0 && at < put->len_bytes; at += len) {
-		len = num_min(put->len_bytes - at, (uint64_t)STAGE_BYTES);
-		r = put_stream_read(put, at, len, &like, until_ns);
+	for (; r == 0 && part.offset_bytes < put->len_bytes; part.offset_bytes += part.len_bytes) {
+		part.len_bytes = num_min(put->len_bytes - part.offset_bytes, (uint64_t)STAGE_BYTES);
+		r = put_stream_read(put, &part, until_ns);
 		if (r == 0)
-			put->crc = crc_of(put->crc, room, len);
+			put->crc = crc_of(put->crc, room, part.len_bytes);
 	}
 	free(room);
 	put->is_summed = r == 0;

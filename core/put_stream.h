@@ -64,7 +64,7 @@ void put_stream_renew(struct tiffin_client *client);
  * put_stream_write  bytes at an offset, into the stage or through it into the room
  * put_stream_flush  the stage into the room
  * put_stream_zeros  zeros from filled up to end_bytes
- * put_stream_read   [offset, offset + len) of the room back; needs: it lies below filled
+ * put_stream_read   a part (writing.h) of the room back; needs: it lies below filled
  * put_stream_sum    the sum of all bytes, reading them back when it is not known
  */
 int put_stream_room(struct tiffin_put *put, uint64_t end_bytes, uint64_t until_ns);
@@ -72,8 +72,7 @@ int put_stream_write(struct tiffin_put *put, uint64_t offset_bytes, const struct
 		     size_t n_slices, uint64_t until_ns);
 int put_stream_flush(struct tiffin_put *put, uint64_t until_ns);
 int put_stream_zeros(struct tiffin_put *put, uint64_t end_bytes, uint64_t until_ns);
-int put_stream_read(struct tiffin_put *put, uint64_t offset_bytes, uint64_t len_bytes,
-		    const struct op *slices, uint64_t until_ns);
+int put_stream_read(struct tiffin_put *put, const struct op *part, uint64_t until_ns);
 int put_stream_sum(struct tiffin_put *put, uint64_t until_ns);
 
 #endif

@@ -313,7 +313,7 @@ tiffin_watch_open(struct tiffin_client *client, const char *prefix,
 	watch->fd = watch->wake_fd = -1;
 	watch->next_id = 1;
 	if (prefix != NULL)
-		strcpy(watch->prefix, prefix);
+		snprintf(watch->prefix, sizeof(watch->prefix), "%s", prefix);
 	r = watch_start(watch, client_until(client, 0));
 	if (r != 0)
 		watch_free(watch);

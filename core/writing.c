@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/writing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/ask.h"
@@ -152,18 +153,17 @@ writing_fini(struct writing *w)
 
 /* ---- ops -------------------------------------------------------------------------- */
 
-/* add_range -- ops for [at, at + len) of one replica. */
+/* add_range -- ops for one part of the object, in one replica. */
 static void
-add_range(const struct writing_replica *replica, struct moves *moves, uint64_t at_bytes,
-	  uint64_t len_bytes, const struct op *like)
+add_range(const struct writing_replica *replica, struct moves *moves, const struct op *part)
 {
-	const uint64_t end = at_bytes + len_bytes;
-	struct op run = *like;
+	const uint64_t begin = part->offset_bytes, end = begin + part->len_bytes;
+	struct op run = *part;
 
 	run.target = replica->spot->target;
 	for (size_t i = 0; i < replica->n_grants; i++) {
 		const struct writing_grant *grant = &replica->grants[i];
-		uint64_t from = num_max(at_bytes, grant->at_bytes);
+		uint64_t from = num_max(begin, grant->at_bytes);
 		uint64_t to = num_min(end, grant->at_bytes + grant->token.len_bytes);
 
 		if (from >= to)
@@ -171,24 +171,24 @@ add_range(const struct writing_replica *replica, struct moves *moves, uint64_t a
 		run.token = &grant->token;
 		run.offset_bytes = grant->token.offset_bytes + (from - grant->at_bytes);
 		run.len_bytes = to - from;
-		run.skip_bytes = like->skip_bytes + (from - at_bytes);
+		run.skip_bytes = part->skip_bytes + (from - begin);
 		moves_add_run(moves, &run);
 	}
 }
 
 void
-writing_add_ops(const struct writing *w, struct moves *moves, uint64_t at_bytes, uint64_t len_bytes,
-		const struct op *slices, size_t *ret_n_crc)
+writing_add_ops(const struct writing *w, struct moves *moves, const struct op *part,
+		size_t *ret_n_crc)
 {
-	struct op like = *slices;
+	struct op like = *part;
 	size_t first = moves->n;
 
-	assert(num_range_fits(at_bytes, len_bytes, w->room_bytes));
+	assert(num_range_fits(part->offset_bytes, part->len_bytes, w->room_bytes));
 	like.kind = OP_WRITE;
 	like.want_crc = true;
 	*ret_n_crc = 0;
 	for (size_t i = 0; i < w->n_replicas; i++) {
-		add_range(&w->replicas[i], moves, at_bytes, len_bytes, &like);
+		add_range(&w->replicas[i], moves, &like);
 		if (i == 0)
 			*ret_n_crc = moves->n - first;
 		like.want_crc = false;
@@ -196,15 +196,14 @@ writing_add_ops(const struct writing *w, struct moves *moves, uint64_t at_bytes,
 }
 
 void
-writing_add_reads(const struct writing *w, struct moves *moves, uint64_t at_bytes,
-		  uint64_t len_bytes, const struct op *slices)
+writing_add_reads(const struct writing *w, struct moves *moves, const struct op *part)
 {
-	struct op like = *slices;
+	struct op like = *part;
 
-	assert(num_range_fits(at_bytes, len_bytes, w->room_bytes));
+	assert(num_range_fits(part->offset_bytes, part->len_bytes, w->room_bytes));
 	like.kind = OP_READ;
 	if (w->n_replicas > 0)
-		add_range(&w->replicas[0], moves, at_bytes, len_bytes, &like);
+		add_range(&w->replicas[0], moves, &like);
 }
 
 /* is_over -- can nothing of an op that ended so arrive any more? */
@@ -326,7 +325,8 @@ writing_revoke(struct writing *w, uint64_t until_ns)
 	cleanup_with(ask_fini) struct ask ask;
 	char why[WHY_MAX];
 
-	strcpy(why, tiffin_why()); /* the caller's reason is told, not how giving up went */
+	/* The caller's reason is told, not how giving up went. */
+	snprintf(why, sizeof(why), "%s", tiffin_why());
 	ask_init(&ask, w->client);
 	(void)ask_call(&ask, MSG_put_revoke, msg_put_revoke_encode(&ask.payload, &msg), until_ns);
 	why_set(0, "%s", why);

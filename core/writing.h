@@ -56,17 +56,16 @@ int writing_init(struct writing *w, struct tiffin_client *client,
 void writing_fini(struct writing *w);
 
 /*
- * writing_add_ops -- WRITEs of [at, at + len) of the object to every replica; the first wants sums.
+ * writing_add_ops -- WRITEs of one part of the object to every replica; the first wants sums.
  *
- * needs:   the range lies within the room; slices hold it from skip_bytes on.
+ * part     offset_bytes and len_bytes: in the object, within the room; slices and skip_bytes.
  * gives:   *ret_n_crc: the first so many of the ops added are replica 0's, in order.
  */
-void writing_add_ops(const struct writing *w, struct moves *moves, uint64_t at_bytes,
-		     uint64_t len_bytes, const struct op *slices, size_t *ret_n_crc);
+void writing_add_ops(const struct writing *w, struct moves *moves, const struct op *part,
+		     size_t *ret_n_crc);
 
-/* writing_add_reads -- READs of [at, at + len) from replica 0. */
-void writing_add_reads(const struct writing *w, struct moves *moves, uint64_t at_bytes,
-		       uint64_t len_bytes, const struct op *slices);
+/* writing_add_reads -- READs of such a part from replica 0. */
+void writing_add_reads(const struct writing *w, struct moves *moves, const struct op *part);
 
 /* writing_note -- look at the completed ops [from, to): OP_DONE or the worst; notes quiet no more.
  */

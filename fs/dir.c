@@ -21,6 +21,7 @@ struct position {
 };
 
 struct fs_dir {
+	struct fs_open open;
 	struct fs *fs;
 	struct lock lock; /* LOCK_fs_handle; taken by the operations alone */
 	char key[FS_KEY_ROOM];
@@ -34,6 +35,14 @@ struct fs_dir {
 	struct position *positions; /* a ring by n_before; made when first needed */
 };
 
+/* dir_end -- the kernel is gone and will not release it. */
+static void
+dir_end(struct fs *fs, struct fs_open *open)
+{
+	(void)fs;
+	fs_dir_close(container_of(open, struct fs_dir, open));
+}
+
 int
 fs_dir_open(struct fs *fs, const char *key, struct fs_dir **ret_dir)
 {
@@ -44,6 +53,7 @@ fs_dir_open(struct fs *fs, const char *key, struct fs_dir **ret_dir)
 	dir->fs = fs;
 	memcpy(dir->key, key, strlen(key) + 1);
 	lock_init(&dir->lock, LOCK_fs_handle);
+	fs_open_add(fs, &dir->open, dir_end);
 	*ret_dir = dir;
 	return 0;
 }
@@ -53,6 +63,7 @@ fs_dir_close(struct fs_dir *dir)
 {
 	if (dir == NULL)
 		return;
+	fs_open_remove(dir->fs, &dir->open);
 	fs_walk_close(dir->walk);
 	for (size_t i = 0; dir->positions != NULL && i < POSITIONS_MAX; i++)
 		free(dir->positions[i].part);

@@ -139,3 +139,42 @@ fs_entry(struct fs *fs, struct fs_node *node, const struct fs_version *version,
 	fs_node_told(&fs->nodes, node);
 	fs_invalidate_some(fs->invalidate);
 }
+
+/* ---- what is open -------------------------------------------------------------------------------
+ */
+
+void
+fs_open_add(struct fs *fs, struct fs_open *open, void (*close)(struct fs *fs, struct fs_open *open))
+{
+	list_link_init(&open->at);
+	open->close = close;
+	lock_take(&fs->nodes.lock);
+	list_push_back(&fs->opens, &open->at);
+	lock_drop(&fs->nodes.lock);
+}
+
+void
+fs_open_remove(struct fs *fs, struct fs_open *open)
+{
+	lock_take(&fs->nodes.lock);
+	list_remove(&open->at);
+	lock_drop(&fs->nodes.lock);
+}
+
+void
+fs_open_close_all(struct fs *fs)
+{
+	struct list_link *first;
+
+	for (;;) {
+		struct fs_open *open;
+
+		lock_take(&fs->nodes.lock);
+		first = list_first(&fs->opens);
+		lock_drop(&fs->nodes.lock);
+		if (first == NULL)
+			return;
+		open = list_of(first, struct fs_open, at);
+		open->close(fs, open);
+	}
+}

@@ -25,7 +25,13 @@
 
 struct fs_invalidate;
 
-/* thread: any; only `root_attr` changes, under nodes.lock. */
+/* What the kernel has open: a file or a directory, until it says release or is gone. */
+struct fs_open {
+	struct list_link at; /* nodes.lock */
+	void (*close)(struct fs *fs, struct fs_open *open);
+};
+
+/* thread: any; only `root_attr` and `opens` change, under nodes.lock. */
 struct fs {
 	const struct fs_options *opts;
 	const struct clock *clock;
@@ -37,7 +43,17 @@ struct fs {
 	struct fs_attr root_attr; /* of a root whose directory can't have a marker */
 	uint64_t started_ms;      /* wall: the time of directories that nobody made */
 	struct fs_nodes nodes;
+	struct list opens;
 };
+
+/* fs_open_add, fs_open_remove -- on the list of what is open; close is how it ends without a
+ * release. */
+void fs_open_add(struct fs *fs, struct fs_open *open,
+		 void (*close)(struct fs *fs, struct fs_open *open));
+void fs_open_remove(struct fs *fs, struct fs_open *open);
+
+/* fs_open_close_all -- the kernel is gone. */
+void fs_open_close_all(struct fs *fs);
 
 /* fs_now -- for mtime. */
 struct timespec fs_now(const struct fs *fs);

@@ -11,22 +11,6 @@
 #include "fs/pin.h"
 #include "transfer/base/log.h"
 
-static struct fs_handle *
-handle_new(struct fs *fs, struct fs_node *node, int flags)
-{
-	struct fs_handle *handle = calloc(1, sizeof(*handle));
-
-	if (handle == NULL)
-		return NULL;
-	*handle = (struct fs_handle){
-		.node = node,
-		.is_writer = (flags & O_ACCMODE) != O_RDONLY,
-		.is_append = (flags & O_APPEND) != 0,
-	};
-	fs_node_ref(&fs->nodes, node);
-	return handle;
-}
-
 /* ---- pins ------------------------------------------------------------------------------- */
 
 int
@@ -173,12 +157,46 @@ handle_close(struct fs *fs, struct fs_handle *handle)
 {
 	struct fs_node *node = handle->node;
 
+	fs_open_remove(fs, &handle->open);
 	lock_take(&node->lock);
 	node->n_opens--;
 	node->n_writers -= handle->is_writer;
 	settle(fs, node);
 	lock_drop(&node->lock);
 	fs_node_unref(&fs->nodes, node);
+	free(handle);
+}
+
+/* handle_end -- the kernel is gone and will not release it. */
+static void
+handle_end(struct fs *fs, struct fs_open *open)
+{
+	handle_close(fs, container_of(open, struct fs_handle, open));
+}
+
+static struct fs_handle *
+handle_new(struct fs *fs, struct fs_node *node, int flags)
+{
+	struct fs_handle *handle = calloc(1, sizeof(*handle));
+
+	if (handle == NULL)
+		return NULL;
+	*handle = (struct fs_handle){
+		.node = node,
+		.is_writer = (flags & O_ACCMODE) != O_RDONLY,
+		.is_append = (flags & O_APPEND) != 0,
+	};
+	fs_node_ref(&fs->nodes, node);
+	fs_open_add(fs, &handle->open, handle_end);
+	return handle;
+}
+
+/* handle_cancel -- it did not come to an open. */
+static void
+handle_cancel(struct fs *fs, struct fs_handle *handle)
+{
+	fs_open_remove(fs, &handle->open);
+	fs_node_unref(&fs->nodes, handle->node);
 	free(handle);
 }
 
@@ -207,8 +225,7 @@ fs_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	lock_drop(&node->lock);
 
 	if (r < 0) {
-		fs_node_unref(&fs->nodes, node);
-		free(handle);
+		handle_cancel(fs, handle);
 		fs_reply(req, r);
 		return;
 	}
@@ -302,8 +319,7 @@ create(fuse_req_t req, const char *key, mode_t mode, int flags, struct fs_handle
 	if (r < 0) {
 		fs_node_detach(&fs->nodes, node);
 		if (*ret_handle != NULL)
-			fs_node_unref(&fs->nodes, node);
-		free(*ret_handle);
+			handle_cancel(fs, *ret_handle);
 	}
 	fs_node_unref(&fs->nodes, node);
 	return r;

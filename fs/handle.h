@@ -12,6 +12,7 @@
 #include "fs/fs.h"
 
 struct fs_handle {
+	struct fs_open open;
 	struct fs_node *node;
 	bool is_writer, is_append;
 };

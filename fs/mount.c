@@ -234,6 +234,7 @@ fs_mount_open(const struct fs_options *opts, struct fs_mount **ret_mount, char *
 		return refuse(FS_EXIT_SYSTEM, why, why_cap, "no memory");
 	mount->fs.opts = opts;
 	mount->fs.clock = clock_real();
+	list_init(&mount->fs.opens);
 
 	status = clear_way(opts->dir, why, why_cap);
 	if (status == FS_EXIT_OK)
@@ -428,7 +429,9 @@ fs_mount_close(struct fs_mount *mount)
 	fs_invalidate_free(take(&fs->invalidate));
 	fs->session = NULL;
 	if (mount->has_nodes) {
-		drop_left(fs);
+		if (!mount->is_left)
+			drop_left(fs);
+		fs_open_close_all(fs); /* a clean unmount closed them all; some releases got lost */
 		fs_nodes_fini(&fs->nodes);
 	}
 	tiffin_close(fs->client);

@@ -176,7 +176,7 @@ run(struct peer *peer, const struct frame *frame)
 	if (status < 0) {
 		char trail[512];
 
-		log_event(LOG_WARN, "request.failed", "type=%s why=\"%s\"", msg_name(frame->type),
+		log_event(LOG_WARN, "request_failed", "type=%s why=\"%s\"", msg_name(frame->type),
 			  err_trail(trail, sizeof(trail)));
 		status = STATUS_UNAVAILABLE;
 	}

@@ -132,7 +132,7 @@ move_one(struct master *master, struct tenant *tenant, const struct rec_rename_p
 		r = books_enter(master, moved, &old);
 	}
 	if (r < 0) {
-		log_event(LOG_ERROR, "rename.no_memory", "note=\"ending; the books are whole\"");
+		log_event(LOG_ERROR, "rename_no_memory", "note=\"ending; the books are whole\"");
 		abort();
 	}
 	if (old != NULL)

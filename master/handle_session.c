@@ -117,7 +117,7 @@ handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 	client->clock_here_ms = master->now_ms;
 	attach(peer, client);
 	if (!rep.was_known)
-		log_event(LOG_INFO, "client.joined", "client=%" PRIu64 " name=%s", client->id,
+		log_event(LOG_INFO, "client_joined", "client=%" PRIu64 " name=%s", client->id,
 			  client->name);
 	return handle_encoded(rep_join_encode(out, &rep));
 }

@@ -214,7 +214,7 @@ serve(const struct master_options *opts, struct master *master, struct loop *loo
 		snprintf(why, sizeof(why), "%.300s: %s", opts->pidfile, strerror(-r));
 		return fail(EXIT_SYSTEM, why);
 	}
-	log_event(LOG_INFO, "master.ready", "listen=\"%s\" db=%s", server_addresses(server), opts->db);
+	log_event(LOG_INFO, "master_ready", "listen=\"%s\" db=%s", server_addresses(server), opts->db);
 	if (opts->ready_fd != 0) {
 		snprintf(why, sizeof(why), "ready %.400s\n", server_addresses(server));
 		write_line((int)opts->ready_fd, why);
@@ -224,7 +224,7 @@ serve(const struct master_options *opts, struct master *master, struct loop *loo
 		r = server_turn(server);
 	if (opts->pidfile[0] != '\0')
 		unlink(opts->pidfile);
-	log_event(LOG_INFO, "master.ending", "db=%s", opts->db);
+	log_event(LOG_INFO, "master_ending", "db=%s", opts->db);
 	return r < 0 ? fail(EXIT_SYSTEM, err_trail(why, sizeof(why))) : 0;
 }
 

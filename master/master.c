@@ -296,7 +296,7 @@ master_new(const struct master_config *config, struct store **store_taken,
 		return err_up(r);
 	}
 	*store_taken = NULL;
-	log_event(LOG_INFO, "master.loaded", "epoch=%" PRIu64 " objects=%" PRIu64 " segments=%zu",
+	log_event(LOG_INFO, "master_loaded", "epoch=%" PRIu64 " objects=%" PRIu64 " segments=%zu",
 		  master->epoch, master->tenant.n_objects, master->segments.n);
 	*ret_master = take(&master);
 	return 0;

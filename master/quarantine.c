@@ -130,7 +130,7 @@ rest_claim(struct quarantine *q, struct rest *rest)
 		if (r < 0) {
 			while (i-- > 0)
 				segment_unclaim(rest->segment, rest->extents[i], 0);
-			log_event(LOG_ERROR, "quarantine.no_claim", "segment=%" PRIu64, rest->segment->id);
+			log_event(LOG_ERROR, "quarantine_no_claim", "segment=%" PRIu64, rest->segment->id);
 			return;
 		}
 	}
@@ -297,7 +297,7 @@ quarantine_add(struct quarantine *q, struct segment *segment, const struct exten
 	return;
 
 no_memory:
-	log_event(LOG_ERROR, "quarantine.no_memory", "segment=%" PRIu64 " extents=%" PRIu32
+	log_event(LOG_ERROR, "quarantine_no_memory", "segment=%" PRIu64 " extents=%" PRIu32
 		  " note=\"they stay taken until the master is restarted\"",
 		  segment->id, n_extents);
 }

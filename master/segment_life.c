@@ -59,7 +59,7 @@ set_state(struct master *master, struct segment *segment, enum segment_state sta
 		return;
 	segment->state = state;
 	if (list_placeable(master) < 0)
-		log_event(LOG_ERROR, "segment.no_memory", "segment=%" PRIu64, segment->id);
+		log_event(LOG_ERROR, "segment_no_memory", "segment=%" PRIu64, segment->id);
 }
 
 static int
@@ -138,7 +138,7 @@ take_over(struct master *master, struct client *client, struct segment *segment,
 	free(writers);
 	set_state(master, segment, SEGMENT_OK);
 	master->has_new_room = true;
-	log_event(LOG_INFO, "segment.mounted", "segment=%" PRIu64 " name=%s size_bytes=%" PRIu64
+	log_event(LOG_INFO, "segment_mounted", "segment=%" PRIu64 " name=%s size_bytes=%" PRIu64
 		  " replicas=%zu", segment->id, segment->name, segment->size_bytes,
 		  segment->n_replicas);
 	return err_up(r);
@@ -225,7 +225,7 @@ segment_leave(struct master *master, struct segment *segment)
 {
 	if (segment->state == SEGMENT_LEAVING)
 		return;
-	log_event(LOG_INFO, "segment.leaving", "segment=%" PRIu64 " name=%s replicas=%zu",
+	log_event(LOG_INFO, "segment_leaving", "segment=%" PRIu64 " name=%s replicas=%zu",
 		  segment->id, segment->name, segment->n_replicas);
 	if (segment->client != NULL) {
 		segment->client->n_segments--;
@@ -261,7 +261,7 @@ client_heard(struct master *master, struct client *client)
 void
 client_lost(struct master *master, struct client *client, bool is_quiet)
 {
-	log_event(is_quiet ? LOG_INFO : LOG_WARN, is_quiet ? "client.left" : "client.lost",
+	log_event(is_quiet ? LOG_INFO : LOG_WARN, is_quiet ? "client_left" : "client_lost",
 		  "client=%" PRIu64 " name=%s segments=%" PRIu32 " puts=%" PRIu32, client->id,
 		  client->name, client->n_segments, client->n_puts);
 	if (client->peer != NULL)

@@ -79,7 +79,7 @@ take_frames(struct conn *conn)
 	}
 	if (r == FRAME_E_BAD) {
 		counter_add(&conn->server->master->counters.frames_bad, 1);
-		log_event(LOG_WARN, "connection.bad_frame", "fd=%d", conn->watch.fd);
+		log_event(LOG_WARN, "connection_bad_frame", "fd=%d", conn->watch.fd);
 		conn->is_over = true;
 	}
 }
@@ -178,7 +178,7 @@ on_listener(struct loop_watch *watch, uint32_t events)
 	(void)events;
 	while (sock_accept(watch->fd, &fd) == 0) {
 		if (server->n_conns >= server->conns_max) {
-			log_event(LOG_WARN, "connection.refused",
+			log_event(LOG_WARN, "connection_refused",
 				  "connections=%u cure=\"raise connections_max\"", server->n_conns);
 			close(fd);
 			continue;

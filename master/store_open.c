@@ -111,6 +111,22 @@ make_file(const struct opening *opening)
 	return err_up(r);
 }
 
+/* use_wal -- rc; SQLITE_NOLFS: this file system has no memory that processes share. */
+static int
+use_wal(sqlite3 *conn)
+{
+	sqlite3_stmt *stmt;
+	bool is_wal = false;
+	int rc = sqlite3_prepare_v2(conn, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
+
+	if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+		is_wal = strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") == 0;
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(stmt);
+	return rc == SQLITE_OK && !is_wal ? SQLITE_NOLFS : rc;
+}
+
 static int
 connect_file(const struct opening *opening)
 {
@@ -123,8 +139,9 @@ connect_file(const struct opening *opening)
 	if (rc == SQLITE_OK)
 		rc = store_db_sync_commits(&store->db, true);
 	if (rc == SQLITE_OK)
-		rc = store_db_run(store->db.conn, "PRAGMA page_size = 4096;"
-						  "PRAGMA journal_mode = WAL;");
+		rc = store_db_run(store->db.conn, "PRAGMA page_size = 4096");
+	if (rc == SQLITE_OK)
+		rc = use_wal(store->db.conn);
 	return judge(opening, rc, "open it");
 }
 

@@ -240,7 +240,7 @@ publish(struct store *store, bool is_synced, uint64_t n_records)
 	store->counts.n_records += n_records;
 	store->counts.n_syncs += is_synced;
 	store->counts.wal_bytes = store->wal_frames * FRAME_BYTES;
-	if (is_synced)
+	if (is_synced && list_is_empty(&store->queue))
 		store->wants_sync = false;
 	lock_drop(&store->lock);
 	wake(store);
@@ -255,7 +255,8 @@ publish_synced(struct store *store)
 	store->synced = store->committed;
 	lock_take(&store->lock);
 	store->progress.synced = store->synced;
-	store->wants_sync = false;
+	if (list_is_empty(&store->queue))
+		store->wants_sync = false;
 	lock_drop(&store->lock);
 	if (is_news)
 		wake(store);

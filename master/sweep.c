@@ -59,7 +59,7 @@ sweep_clients(struct master *master)
 		}
 		if (client->state == CLIENT_SUSPECT)
 			return; /* those behind it are not silent for longer */
-		log_event(LOG_WARN, "client.silent", "client=%" PRIu64 " name=%s silent_ms=%" PRIu64,
+		log_event(LOG_WARN, "client_silent", "client=%" PRIu64 " name=%s silent_ms=%" PRIu64,
 			  client->id, client->name, silent_ms);
 		client->state = CLIENT_SUSPECT;
 		list_each(&client->segments, at)
@@ -80,7 +80,7 @@ sweep_puts(struct master *master)
 		put = list_of(link, struct put, at_lease);
 		if (put->lease_until_ms > master->now_ms)
 			return;
-		log_event(LOG_WARN, "put.expired", "object=%" PRIu64 " client=%" PRIu64,
+		log_event(LOG_WARN, "put_expired", "object=%" PRIu64 " client=%" PRIu64,
 			  put->object->id, put->client->id);
 		put_fail(master, put, /* is_quiet= */ false);
 		counter_add(&master->counters.puts_expired, 1);
@@ -110,7 +110,7 @@ forget_segment(struct master *master, struct segment *segment)
 
 	if (books_journal(master, &record) < 0)
 		return; /* next turn */
-	log_event(LOG_INFO, "segment.gone", "segment=%" PRIu64 " name=%s", segment->id,
+	log_event(LOG_INFO, "segment_gone", "segment=%" PRIu64 " name=%s", segment->id,
 		  segment->name);
 	map_take(&master->segments, segment->id);
 	counter_sub(&master->counters.segments, 1);
@@ -124,7 +124,7 @@ sweep_segment(struct master *master, struct segment *segment)
 	if (segment->state == SEGMENT_AWAY &&
 	    master->now_ms - segment->away_since_ms >=
 		    master->limits.client_ttl_ms + master->limits.client_grace_ms) {
-		log_event(LOG_WARN, "segment.lost", "segment=%" PRIu64 " name=%s", segment->id,
+		log_event(LOG_WARN, "segment_lost", "segment=%" PRIu64 " name=%s", segment->id,
 			  segment->name);
 		segment_leave(master, segment);
 	}

@@ -30,7 +30,7 @@ if(CMOCKA_FOUND)
   endforeach()
 endif()
 
-foreach(part sim fault fuzz bench)
+foreach(part sim fault fuzz bench script)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/${part}/${part}.cmake)
     include(tests/${part}/${part}.cmake)
   endif()

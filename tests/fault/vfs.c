@@ -32,7 +32,7 @@ struct pending {
 struct shadow {
 	char path[256]; /* "": free */
 	uint8_t *synced;
-	size_t n_synced;
+	size_t n_synced, cap_synced;
 	VEC(struct pending) pending;
 };
 
@@ -186,8 +186,9 @@ shadow_of(const char *path)
 
 	shadow = find_shadow("");
 	assert(shadow != NULL && strlen(path) < sizeof(shadow->path));
-	strcpy(shadow->path, path);
+	memcpy(shadow->path, path, strlen(path) + 1);
 	read_whole(path, &shadow->synced, &shadow->n_synced);
+	shadow->cap_synced = shadow->n_synced;
 	return shadow;
 }
 
@@ -211,8 +212,11 @@ note(struct shadow *shadow, uint64_t offset, const void *bytes, size_t len_bytes
 static void
 resize_synced(struct shadow *shadow, size_t n)
 {
-	shadow->synced = realloc(shadow->synced, n + 1);
-	assert(shadow->synced != NULL);
+	if (n > shadow->cap_synced) {
+		shadow->cap_synced = 2 * n + 4096;
+		shadow->synced = realloc(shadow->synced, shadow->cap_synced);
+		assert(shadow->synced != NULL);
+	}
 	if (n > shadow->n_synced)
 		memset(shadow->synced + shadow->n_synced, 0, n - shadow->n_synced);
 	shadow->n_synced = n;

@@ -47,6 +47,43 @@ expect() {
 	[ $got -eq "$code" ] || die "$what: exit $got, not $code: $*"
 }
 
+# is WHAT WANTED GOT
+is() { [ "$2" = "$3" ] || die "$1: \"$3\", not \"$2\""; }
+
+# at_most WHAT LIMIT GOT, at_least WHAT LIMIT GOT -- whole numbers.
+at_most() { [ "$3" -le "$2" ] || die "$1: $3, more than $2"; }
+at_least() { [ "$3" -ge "$2" ] || die "$1: $3, less than $2"; }
+
+# value NAME FILE -- of its last "NAME=number"; 0 when there is none.
+value() {
+	found=$(tr ' ' '\n' <"$2" | sed -n "s/^$1=//p" | tail -n 1)
+	echo "${found:-0}"
+}
+
+# told NAME -- a number of `tiffin status --json`, the master's counters included.
+told() { t --json status | tr ',{}' '\n\n\n' | sed -n "s/^\"$1\"://p" | tail -n 1; }
+
+now_ms() { date +%s%3N; }
+
+# timed LIMIT_MS COMMAND... -- its exit code; $took_ms; dies when it takes longer, and ends it then.
+timed() {
+	limit_ms=$1
+	shift
+	began_ms=$(now_ms)
+	timeout -k 1 $((limit_ms / 1000 + 5)) "$@"
+	code=$?
+	took_ms=$(($(now_ms) - began_ms))
+	[ $took_ms -le "$limit_ms" ] || die "took $took_ms ms, more than $limit_ms: $*"
+	return $code
+}
+
+# objects WORDS... -- tool_objects; its line stays in $T/objects.
+objects() {
+	tool_objects "$@" >"$T/objects" 2>"$T/objects.log"
+	code=$?
+	[ $code -eq 0 ] || die "objects $*: exit $code, $(cat "$T/objects")"
+}
+
 pid_of() { cat "$T/$1.pid" 2>/dev/null; }
 
 # end NAME SIGNAL -- and wait until it is gone.
@@ -63,6 +100,47 @@ end() {
 	wait "$pid" 2>/dev/null
 	[ $n -gt 0 ] || echo "lib: $1 ($pid) does not end" >&2
 }
+
+# freeze NAME, thaw NAME -- SIGSTOP and SIGCONT, and wait until it is so.
+is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
+freeze() {
+	kill -STOP "$(pid_of "$1")"
+	wait_for 5 is_stopped "$(pid_of "$1")" || die "$1 does not stop"
+}
+thaw() { kill -CONT "$(pid_of "$1")"; }
+
+# spawn NAME COMMAND... -- in the background, output in $T/NAME.out and $T/NAME.log.
+spawn() {
+	name=$1
+	shift
+	"$@" >"$T/$name.out" 2>"$T/$name.log" </dev/null &
+	echo $! >"$T/$name.pid"
+}
+
+# finish NAME [SIGNAL] -- wait until it ends; its exit code.
+finish() {
+	pid=$(pid_of "$1")
+	[ -z "${2:-}" ] || kill "-$2" "$pid" 2>/dev/null
+	wait "$pid"
+	code=$?
+	rm -f "$T/$1.pid"
+	return $code
+}
+
+# hold PREFIX COUNT SIZE -- somebody reads so many objects, until let_go.
+hold() {
+	spawn hold tool_objects hold "$@"
+	wait_for 20 grep -q "^held $2\$" "$T/hold.out" || die "hold: $(cat "$T/hold.out")"
+}
+let_go() { finish hold TERM || die "hold: $(cat "$T/hold.out")"; }
+
+# cpu_ms NAME -- processor time that it has used.
+cpu_ms() {
+	awk -v hz="$(getconf CLK_TCK)" '{sub(/.*\) /, ""); print int(($12 + $13) * 1000 / hz)}' \
+		"/proc/$(pid_of "$1")/stat"
+}
+
+n_fds() { find "/proc/$(pid_of "$1")/fd" -mindepth 1 | wc -l; }
 
 is_ready() { grep -q . "$T/$1.ready" 2>/dev/null; }
 

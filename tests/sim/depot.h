@@ -41,7 +41,7 @@ struct fenced {
 
 struct depot {
 	unsigned index, node;
-	char host[16], name[16];
+	char host[24], name[24];
 	struct life *life;
 	struct proc *proc; /* of the process now; NULL: none */
 	struct link *link;

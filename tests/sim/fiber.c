@@ -136,7 +136,8 @@ sim_say(const char *fmt, ...)
 
 	if (!sim_is_verbose)
 		return;
-	printf("%9" PRIu64 ".%03" PRIu64 " ", sim.now_ns / MS(1), sim.now_ns / 1000 % 1000);
+	printf("%9" PRIu64 ".%03" PRIu64 " ", (uint64_t)(sim.now_ns / MS(1)),
+	       sim.now_ns / 1000 % 1000);
 	va_start(args, fmt);
 	vprintf(fmt, args);
 	va_end(args);

@@ -16,7 +16,7 @@
 #include "transfer/base/clock.h"
 #include "transfer/base/rand.h"
 
-#define MS(n) ((uint64_t)(n)*NS_PER_MS)
+#define MS(n) ((uint64_t)(n) * (uint64_t)NS_PER_MS)
 
 struct fiber;
 

@@ -189,8 +189,12 @@ judge_race(const struct deed *mine)
 void
 ledger_end(struct deed *deed, enum deed_fate fate)
 {
-	deed->fate = fate;
-	deed->end_ns = fate == FATE_UNKNOWN ? UINT64_MAX : sim_now();
+	if (fate == FATE_NOTHING && deed->end_ns != UINT64_MAX)
+		sim_fail("\"%s\": version %" PRIu64 " was seen, and its put is said to have failed",
+			 ledger_key(deed->key), deed->version);
+	deed->fate = fate == FATE_UNKNOWN && deed->end_ns != UINT64_MAX ? FATE_DONE : fate;
+	if (fate != FATE_UNKNOWN)
+		deed->end_ns = sim_now();
 	if (fate == FATE_DONE && deed->kind != DEED_REMOVE && !deed->replaces)
 		judge_race(deed);
 }
@@ -258,7 +262,7 @@ ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *byt
 				 " of %" PRIu64,
 				 ledger_key(key), version, at, all_bytes);
 	}
-	if (all_bytes != ledger_len(version))
+	if (all_bytes != 0 && all_bytes != ledger_len(version))
 		sim_fail("\"%s\": version %" PRIu64 " has %" PRIu64 " bytes, not %" PRIu64,
 			 ledger_key(key), version, all_bytes, ledger_len(version));
 	deed = origin(key, version, t0, sim_now(), 0);

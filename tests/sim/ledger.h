@@ -51,7 +51,7 @@ struct deed *ledger_rename(unsigned from, unsigned to, bool replaces);
 void ledger_end(struct deed *deed, enum deed_fate fate);
 
 /*
- * ledger_saw -- bytes [at, at + len) of an object of all_bytes were read in [t0, now].
+ * ledger_saw -- bytes [at, at + len) of an object of all_bytes (0: not told) were read in [t0, now].
  *
  * version  0: tell it from the bytes; else it must be that one.
  * gives:   the version.
@@ -59,10 +59,10 @@ void ledger_end(struct deed *deed, enum deed_fate fate);
 uint64_t ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *bytes,
 		    uint64_t len_bytes, uint64_t all_bytes, uint64_t t0);
 
-/* ledger_saw_empty -- an object of no bytes was found. */
+/* ledger_missed -- nothing was found in [t0, now]. */
 void ledger_missed(unsigned key, uint64_t t0);
 
-/* ledger_may_exist -- for EXISTS: is there anything that could be in the way? */
+/* ledger_found_in_the_way -- EXISTS was answered to `but`. */
 void ledger_found_in_the_way(unsigned key, uint64_t t0, const struct deed *but);
 
 uint64_t ledger_n_checked(void);

@@ -365,3 +365,9 @@ line_die(struct link *link)
 {
 	line_stop(link);
 }
+
+uint32_t
+line_joins(struct link *link)
+{
+	return of(link)->session.n_joins;
+}

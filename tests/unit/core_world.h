@@ -69,11 +69,11 @@ struct world {
 	uint64_t last_fenced, quiet_epoch;
 
 	/* what it is told to do */
-	int link_outcome;         /* of every call, until set back */
-	uint32_t refuse_status;   /* of the next request of refuse_type */
+	int link_outcome;       /* of every call, until set back */
+	uint32_t refuse_status; /* of the next request of refuse_type */
 	uint16_t refuse_type;
-	bool forgets_leases;      /* renew_lease: LEASE_EXPIRED */
-	bool is_away;             /* get_replica_list: NOT_COMPLETE, until the clock is there */
+	bool forgets_leases; /* renew_lease: LEASE_EXPIRED */
+	bool is_away;        /* get_replica_list: NOT_COMPLETE, until the clock is there */
 	uint64_t back_at_ns;
 	uint64_t fence_id, fence_client;
 	void (*on_call)(struct world *w, uint16_t type); /* before the answer */
@@ -437,8 +437,7 @@ toy_call(struct link *link, uint16_t type, const struct buf *payload, uint64_t u
 		ret_reply->status = w->refuse_status;
 		w->refuse_type = 0;
 	} else {
-		ret_reply->status =
-			toy_serve(w, type, in, ret_reply->arena, &ret_reply->bytes);
+		ret_reply->status = toy_serve(w, type, in, ret_reply->arena, &ret_reply->bytes);
 	}
 	ret_reply->payload.at = buf_first(&ret_reply->bytes);
 	ret_reply->payload.end = ret_reply->payload.at + buf_len(&ret_reply->bytes);

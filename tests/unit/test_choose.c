@@ -10,9 +10,8 @@
 static void
 order__puts_the_nearest_first(void **state)
 {
-	const struct choice choices[3] = {{.nearness = NEAR_ELSEWHERE},
-					  {.nearness = NEAR_PROCESS},
-					  {.nearness = NEAR_HOST}};
+	const struct choice choices[3] = {
+		{.nearness = NEAR_ELSEWHERE}, {.nearness = NEAR_PROCESS}, {.nearness = NEAR_HOST}};
 	size_t order[3];
 
 	(void)state;

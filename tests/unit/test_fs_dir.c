@@ -22,6 +22,7 @@ setup(void **state)
 	(void)state;
 	fake_clear();
 	fs = (struct fs){.opts = &opts, .clock = clock_real()};
+	list_init(&fs.opens);
 	return fs_options_init(&opts) + fs_nodes_init(&fs.nodes, fs.root_key);
 }
 

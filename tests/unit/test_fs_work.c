@@ -42,6 +42,7 @@ setup(void **state)
 	fake_clear();
 	fs = (struct fs){.opts = &opts, .clock = clock_real(), .client = &fake_client};
 	node = NULL;
+	list_init(&fs.opens);
 	return fs_options_init(&opts) + fs_nodes_init(&fs.nodes, fs.root_key);
 }
 

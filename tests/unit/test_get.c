@@ -216,7 +216,8 @@ get__under_random_faults__is_right_or_an_error(void **state)
 	while (world_put(&w, "a", sent, 3000, 2) != 0)
 		continue;
 	for (size_t i = 0; i < WORLD_SEGMENTS; i++) /* a bit may have been turned on the way in */
-		memcpy(w.lents[i]->bytes + world_object(&w, "a")->replicas[i].extents[0].offset_bytes,
+		memcpy(w.lents[i]->bytes +
+			       world_object(&w, "a")->replicas[i].extents[0].offset_bytes,
 		       sent, 3000);
 
 	for (int i = 0; i < 200; i++) {
@@ -363,7 +364,8 @@ main(void)
 		cmocka_unit_test(get__when_one_copy_is_lost__reads_the_other),
 		cmocka_unit_test(get__when_one_copy_has_other_bytes__reads_the_other),
 		cmocka_unit_test(get__when_every_copy_has_other_bytes__answers_checksum),
-		cmocka_unit_test(get__when_every_copy_is_lost__answers_unreachable_after_a_fresh_look),
+		cmocka_unit_test(
+			get__when_every_copy_is_lost__answers_unreachable_after_a_fresh_look),
 		cmocka_unit_test(get__under_random_faults__is_right_or_an_error),
 		cmocka_unit_test(get__when_the_lease_ran_out_on_the_way__looks_again),
 		cmocka_unit_test(get__while_its_provider_comes_back__waits_for_it),

@@ -217,7 +217,8 @@ main(void)
 		cmocka_unit_test(lease_that_the_master_forgot__goes_on_when_the_object_is_the_same),
 		cmocka_unit_test(lease_on_an_object_that_was_replaced__is_lost_for_good),
 		cmocka_unit_test(lease_on_an_object_that_moved__is_lost),
-		cmocka_unit_test(lease__while_the_master_is_away__is_not_given_up_before_it_is_over),
+		cmocka_unit_test(
+			lease__while_the_master_is_away__is_not_given_up_before_it_is_over),
 		cmocka_unit_test(closed_view__gives_its_lease_back),
 		cmocka_unit_test(releases__are_told_in_one_request_for_many),
 		cmocka_unit_test(view__lends_the_bytes_where_they_lie),

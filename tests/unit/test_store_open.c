@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 
+#include "tests/unit/allocs.h"
+
 static int
 setup(void **state)
 {
@@ -32,6 +34,13 @@ write_file(const char *path, const char *text)
 	assert_non_null(to);
 	fputs(text, to);
 	fclose(to);
+}
+
+static int
+count_record(void *arg, const struct record *record)
+{
+	*(int *)arg += record->kind == RECORD_OBJECT_ADD;
+	return 0;
 }
 
 static mode_t
@@ -301,6 +310,64 @@ failed_open__gives_the_lock_back(void **state)
 	assert_int_equal(box_open(box, NULL), 0);
 }
 
+static void
+open__when_any_allocation_fails__says_so_and_may_be_tried_again(void **state)
+{
+	struct box *box = *state;
+	int r = -1;
+
+	for (unsigned n = 0; r != 0; n++) {
+		assert_true(n < 1000);
+		box_empty(box);
+		allocs_fail_after(n);
+		r = box_open(box, NULL);
+		allocs_succeed();
+		if (r != 0) {
+			assert_int_equal(r, -ENOMEM);
+			assert_non_null(strstr(box->why, box->path));
+		}
+	}
+}
+
+static void
+load__when_any_allocation_fails__says_so(void **state)
+{
+	struct box *box = *state;
+	int r = -1, n_records = 0;
+
+	assert_int_equal(box_open(box, NULL), 0);
+	for (unsigned k = 1; k <= 5; k++)
+		box_tell(box, k);
+	for (unsigned n = 0; r != 0; n++) {
+		assert_true(n < 1000);
+		allocs_fail_after(n);
+		r = store_load(box->store, count_record, &n_records, box->why, sizeof(box->why));
+		allocs_succeed();
+		if (r != 0)
+			assert_int_equal(r, -ENOMEM);
+	}
+}
+
+static void
+submit__when_memory_runs_out__leaves_the_records_where_they_are(void **state)
+{
+	struct box *box = *state;
+	char *text;
+
+	assert_int_equal(box_open(box, NULL), 0);
+	box_add_segment(box, 1);
+	allocs_fail_after(0);
+	assert_int_equal(store_submit(box->store, &box->journal, &box->batch), -ENOMEM);
+	allocs_succeed();
+
+	assert_int_equal(box->journal.n_records, 1);
+	box_commit(box);
+	assert_int_equal(box->batch, 1);
+	text = box_dump(box);
+	assert_non_null(strstr(text, "segment 1 "));
+	free(text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -324,6 +391,9 @@ main(void)
 		TEST(folder_in_place_of_the_file__is_a_failure),
 		TEST(vfs_that_does_not_exist__is_a_failure),
 		TEST(failed_open__gives_the_lock_back),
+		TEST(open__when_any_allocation_fails__says_so_and_may_be_tried_again),
+		TEST(load__when_any_allocation_fails__says_so),
+		TEST(submit__when_memory_runs_out__leaves_the_records_where_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

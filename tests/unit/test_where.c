@@ -14,9 +14,9 @@ find(struct world *w, size_t i)
 {
 	struct spot *spot = NULL;
 
-	assert_int_equal(where_find(w->client, w->lents[i]->segment_id, w->lents[i]->epoch,
-				    until(w), &spot),
-			 0);
+	assert_int_equal(
+		where_find(w->client, w->lents[i]->segment_id, w->lents[i]->epoch, until(w), &spot),
+		0);
 	return spot;
 }
 

@@ -386,9 +386,9 @@ why_lent(const struct tiffin_mount_options *options, int r)
 	if (r == LENT_E_IN_USE)
 		return why_set(TIFFIN_E_BUSY, "%s: another process lends this memory", path);
 	if (r == LENT_E_DAMAGED)
-		return why_set(TIFFIN_E_INVALID,
-			       "%s: is no segment of %lu bytes; give its size, "
-			       "or wipe it (its contents are lost then)",
+		return why_set(TIFFIN_E_CHECKSUM,
+			       "%s: is no segment of %lu bytes; give its size, or wipe it (its "
+			       "contents are lost then)",
 			       path, options->size_bytes);
 	return why_set(TIFFIN_E_NO_SPACE, "%s: there is no room for %lu bytes", path,
 		       options->size_bytes);
@@ -438,7 +438,7 @@ listen_check(const struct tiffin_client *client, const char *listen, bool is_ins
 		if (!sock_addr_is_local(&addr) && !client->has_key && !is_insecure)
 			return why_set(TIFFIN_E_DENIED,
 				       "%s can be reached from other machines: "
-				       "a cluster key is needed",
+				       "a cluster key is needed (key_file)",
 				       one);
 	}
 	return 0;

@@ -30,6 +30,7 @@ enum {
 	EXIT_IN_USE = 5,      /* the file, the name or the address belongs to another provider */
 	EXIT_DENIED = 6,      /* cluster key, tenant, version */
 	EXIT_NO_ROOM = 7,     /* not so much memory */
+	EXIT_DAMAGED = 8,     /* the file holds something else, or a segment of another size */
 	EXIT_INTERRUPTED = 130,
 };
 
@@ -72,6 +73,8 @@ exit_of(int r)
 		return EXIT_DENIED;
 	case TIFFIN_E_NO_SPACE:
 		return EXIT_NO_ROOM;
+	case TIFFIN_E_CHECKSUM:
+		return EXIT_DAMAGED;
 	default:
 		return EXIT_SYSTEM;
 	}

@@ -16,6 +16,7 @@
 #include "core/cli/memory.h"
 #include "transfer/base/home.h"
 #include "transfer/base/num.h"
+#include "transfer/rdma_device.h"
 
 #define MIB (1ull << 20)
 
@@ -325,6 +326,30 @@ look_master(struct cli *cli, struct doctor_finding *finding)
 			 space.n_segments, num_show_bytes(size, sizeof(size), space.size_bytes));
 }
 
+static void
+look_rdma(struct cli *cli, struct doctor_finding *finding)
+{
+	struct rdma_device devices[16];
+	char text[400] = "";
+	size_t n = 0, len = 0;
+	int r = rdma_device_list(devices, array_len(devices), &n);
+
+	(void)cli;
+	for (size_t i = 0; i < n && len < sizeof(text) - 1; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s (%u of %u ports active)",
+					i > 0 ? ", " : "", devices[i].name, devices[i].n_ports_active,
+					devices[i].n_ports);
+	if (!rdma_is_built())
+		conclude(finding, DOCTOR_OK, "", "built without it");
+	else if (r < 0)
+		conclude(finding, DOCTOR_WARN, "look at ibv_devinfo", "a device can't be asked: %s",
+			 strerror(-r));
+	else if (n == 0)
+		conclude(finding, DOCTOR_OK, "", "no device: TCP and shared memory it is");
+	else
+		conclude(finding, DOCTOR_OK, "", "%s; not used by this version", text);
+}
+
 static const struct doctor_examination examinations[] = {
 	{"kernel", look_kernel},
 	{"programs", look_programs},
@@ -333,6 +358,7 @@ static const struct doctor_examination examinations[] = {
 	{"memory", look_memory},
 	{"pinned memory", look_memlock},
 	{"descriptors", look_files},
+	{"rdma", look_rdma},
 	{"/dev/shm", look_shm},
 	{"huge pages", look_huge_pages},
 	{"fuse", look_fuse},

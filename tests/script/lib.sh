@@ -142,6 +142,7 @@ cpu_ms() {
 
 n_fds() { find "/proc/$(pid_of "$1")/fd" -mindepth 1 | wc -l; }
 
+is_ready_or_gone() { is_ready "$1" || ! kill -0 "$(pid_of "$1")"; }
 is_ready() { grep -q . "$T/$1.ready" 2>/dev/null; }
 
 # start NAME PROGRAM OPTION... -- in the background, until it says that it is ready.
@@ -151,7 +152,8 @@ start() {
 	: >"$T/$name.ready"
 	"$@" --ready-fd=9 9>"$T/$name.ready" >>"$T/$name.log" 2>&1 &
 	echo $! >"$T/$name.pid"
-	wait_for 30 is_ready "$name" || die "$name does not get ready"
+	wait_for 30 is_ready_or_gone "$name"
+	is_ready "$name" || die "$name does not get ready"
 }
 
 master_start() {

@@ -57,7 +57,7 @@ static struct {
 	struct fiber *self;
 } sim;
 
-bool sim_is_verbose;
+bool sim_is_verbose, sim_is_calm;
 
 /* ---- chance and memory ---- */
 
@@ -66,6 +66,7 @@ sim_init(uint64_t seed)
 {
 	memset(&sim, 0, sizeof(sim));
 	sim.seed = seed;
+	sim_is_calm = false;
 	sim.now_ns = MS(1000000);
 	rand_init(&sim.rand, seed);
 	list_init(&sim.fibers);
@@ -108,7 +109,7 @@ sim_between(uint64_t lo, uint64_t hi)
 uint64_t
 sim_delay(void)
 {
-	if (sim_chance(500))
+	if (!sim_is_calm && sim_chance(500))
 		return sim_between(MS(100), MS(3000));
 	if (sim_chance(20))
 		return sim_between(MS(1), MS(50));

@@ -54,6 +54,7 @@ void *sim_alloc(size_t len_bytes);
 /* sim_say -- a line for -v. */
 void sim_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 extern bool sim_is_verbose;
+extern bool sim_is_calm; /* no faults any more */
 
 /* sim_fail -- a law is broken: say which, with seed and step, and abort. */
 void sim_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));

@@ -109,7 +109,7 @@ send_call(struct line *line, struct call *call)
 {
 	call->is_sent = true;
 	wire_send(line->wire, SIDE_CALLER, buf_first(&call->frame), buf_len(&call->frame));
-	if (!net.is_calm && sim_chance(300) && !line->wire->is_cut) /* comes twice */
+	if (!sim_is_calm && sim_chance(300) && !line->wire->is_cut) /* comes twice */
 		wire_send(line->wire, SIDE_CALLER, buf_first(&call->frame), buf_len(&call->frame));
 }
 

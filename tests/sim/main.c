@@ -150,7 +150,7 @@ calm_down(void)
 {
 	sim_say("---- calm");
 	fate.is_over = true;
-	net.is_calm = true;
+	sim_is_calm = true;
 	memset(net.parted_until_ns, 0, sizeof(net.parted_until_ns));
 	for (unsigned i = 0; i < n_depots; i++)
 		memset(depots[i].parted_until_ns, 0, sizeof(depots[i].parted_until_ns));

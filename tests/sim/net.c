@@ -54,7 +54,7 @@ wire_send(struct wire *wire, enum wire_side from, const uint8_t *bytes, size_t l
 	if (wire->is_cut)
 		return;
 	net.n_frames++;
-	if (!net.is_calm && sim_chance(2000)) {
+	if (!sim_is_calm && sim_chance(2000)) {
 		wire_cut(wire);
 		return;
 	}

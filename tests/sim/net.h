@@ -34,7 +34,6 @@ struct wire {
 
 struct net {
 	uint64_t parted_until_ns[64]; /* by node: nothing goes to the master or comes from it */
-	bool is_calm;                 /* no faults any more */
 	uint64_t n_frames, n_cuts;
 };
 extern struct net net;

@@ -77,6 +77,8 @@ struct world {
 	uint64_t back_at_ns;
 	uint64_t fence_id, fence_client;
 	void (*on_call)(struct world *w, uint16_t type); /* before the answer */
+	uint32_t (*serve_more)(struct world *w, uint16_t type, struct cursor in,
+			       struct arena *arena, struct buf *out); /* other requests */
 };
 
 /* ---- the little master ------------------------------------------------------------ */
@@ -414,7 +416,8 @@ toy_serve(struct world *w, uint16_t type, struct cursor in, struct arena *arena,
 	case MSG_mount_segment:
 		return toy_mount(in, arena, out);
 	default:
-		return STATUS_INVALID;
+		return w->serve_more != NULL ? w->serve_more(w, type, in, arena, out)
+					     : STATUS_INVALID;
 	}
 }
 

@@ -328,7 +328,11 @@ writing_revoke(struct writing *w, uint64_t until_ns)
 	/* The caller's reason is told, not how giving up went. */
 	snprintf(why, sizeof(why), "%s", tiffin_why());
 	ask_init(&ask, w->client);
-	(void)ask_call(&ask, MSG_put_revoke, msg_put_revoke_encode(&ask.payload, &msg), until_ns);
+	if (clock_ns(w->client->clock) < until_ns)
+		(void)ask_call(&ask, MSG_put_revoke, msg_put_revoke_encode(&ask.payload, &msg),
+			       until_ns);
+	else
+		ask_post(&ask, MSG_put_revoke, msg_put_revoke_encode(&ask.payload, &msg));
 	why_set(0, "%s", why);
 }
 

@@ -121,8 +121,7 @@ put_form(void)
 			 "all. A # at the beginning of a line or after a blank begins a comment. A "
 			 "line that is "
 			 "wrong, a name that is not known and a value out of its range end the "
-			 "program with 2 and "
-			 "one line that names file, line and reason.");
+			 "program with one line that names file, line and reason.");
 	puts(".Pp");
 	mdoc_say(stdout, "On the command line the same settings are options: lease_ms = 5s is "
 			 "there --lease-ms=5s, "

@@ -30,7 +30,7 @@
 MESSAGES(MESSAGE)
 #undef MESSAGE
 
-enum { MESSAGE_NUMBERS = 64 };
+enum { MESSAGE_NUMBERS = 64, FRAMES_A_CLOCK = 32 };
 
 static const struct {
 	int (*run)(struct peer *peer, struct cursor payload, struct buf *out);
@@ -230,7 +230,9 @@ master_receive(struct peer *peer, const struct frame *frame)
 
 	if (peer->is_broken)
 		return;
-	master->now_ms = clock_ms(master->clock); /* a promise made now may not be reckoned from before */
+	/* a promise made now may not be reckoned from the last turn */
+	if (master->n_frames++ % FRAMES_A_CLOCK == 0)
+		master->now_ms = clock_ms(master->clock);
 	counter_add(&master->counters.requests, 1);
 	if ((frame->flags & FRAME_REPLY) != 0 || frame->type >= MESSAGE_NUMBERS ||
 	    runs[frame->type].run == NULL) {

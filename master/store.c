@@ -114,6 +114,7 @@ store_open(const struct store_config *config, struct store **ret_store, char *wh
 		store_watch_wal(store);
 		store->progress.is_full = store->files.is_full;
 		store->commit_at_ns = clock_ns(store->config.clock);
+		store->reserve_at_ns = store->commit_at_ns + NS_PER_S;
 	}
 	if (r == 0 && !store->config.is_inline)
 		r = start_thread(store, why, why_cap);

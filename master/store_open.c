@@ -347,34 +347,42 @@ enter(const struct opening *opening)
 	return r;
 }
 
+/* first_transaction -- all of it or nothing. */
+static int
+first_transaction(const struct opening *opening)
+{
+	sqlite3 *conn = opening->store->db.conn;
+	int r = judge(opening, store_db_run(conn, sql_transaction_begin), "write to it");
+
+	if (r != 0)
+		return r;
+	r = enter(opening);
+	if (r == 0)
+		r = judge(opening, store_db_run(conn, sql_transaction_commit), "write to it");
+	if (!sqlite3_get_autocommit(conn))
+		store_db_run(conn, sql_transaction_rollback);
+	return r;
+}
+
 int
 store_database_open(struct store *store, char *why, size_t why_cap)
 {
 	struct opening opening = {store, why, why_cap};
-	sqlite3 *conn;
 	int r;
 
 	r = make_file(&opening);
 	if (r == 0)
 		r = connect_file(&opening);
-	if (r != 0)
-		return r;
-
-	conn = store->db.conn;
-	r = judge(&opening, store_db_run(conn, sql_transaction_begin), "write to it");
-	if (r != 0)
-		return r;
-	r = enter(&opening);
 	if (r == 0)
-		r = judge(&opening, store_db_run(conn, sql_transaction_commit), "write to it");
-	if (r != 0) {
-		store_db_run(conn, sql_transaction_rollback);
+		r = first_transaction(&opening);
+	if (r == -ENOSPC && store_files_drop_reserve(&store->files))
+		r = first_transaction(&opening); /* a full disk can be cleared by removals only */
+	if (r != 0)
 		return r;
-	}
 
 	r = judge(&opening, store_db_prepare(&store->db), "prepare its statements");
 	if (r == 0)
 		r = judge(&opening, store_db_sync_commits(&store->db, false), "set it up");
-	sqlite3_busy_timeout(conn, 0);
+	sqlite3_busy_timeout(store->db.conn, 0);
 	return r;
 }

@@ -16,6 +16,9 @@ for file in bin/tiffin bin/tiffin-master bin/tiffin-provider bin/tiffinfs includ
 	has "$file"
 done
 
+"$usr/sbin/mount.fuse.tiffin" --version >"$T/version" || die "mount.fuse.tiffin --version"
+grep -q '^tiffinfs [0-9]' "$T/version" || die "mount.fuse.tiffin is not tiffinfs"
+
 # Nothing but what the header promises is visible.
 lib=$(find "$usr" -name libtiffin.so)
 others=$(nm -D --defined-only "$lib" | awk '$2 != "A" { print $3 }' | grep -v '^tiffin_')

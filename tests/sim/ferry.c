@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/sim/ferry.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "tests/sim/depot.h"
@@ -105,6 +106,11 @@ move_piece(struct flight *flight)
 	uint64_t len = num_min(flight->piece_bytes, flight->len_bytes - flight->done_bytes);
 	uint8_t *there = flight->life->bytes + flight->offset_bytes + flight->done_bytes;
 
+	sim_trace("client %" PRIu64 " %s segment %" PRIu64 " [%" PRIu64 ", +%" PRIu64 ")%s%s%s",
+		  flight->token.client_id, flight->is_write ? "writes" : "reads",
+		  flight->life->segment_id, flight->offset_bytes + flight->done_bytes, len,
+		  flight->is_mapped ? " mapped" : "", flight->op == NULL ? " late" : "",
+		  flight->ferry->config.proc->is_dead ? " dead" : "");
 	if (flight->is_write) {
 		memcpy(there, flight->bytes + flight->done_bytes, len);
 		n_late += flight->op == NULL;

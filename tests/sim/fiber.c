@@ -57,7 +57,8 @@ static struct {
 	struct fiber *self;
 } sim;
 
-bool sim_is_verbose, sim_is_calm;
+unsigned sim_verbosity;
+bool sim_is_calm;
 
 /* ---- chance and memory ---- */
 
@@ -135,7 +136,7 @@ sim_say(const char *fmt, ...)
 {
 	va_list args;
 
-	if (!sim_is_verbose)
+	if (sim_verbosity == 0)
 		return;
 	printf("%9" PRIu64 ".%03" PRIu64 " ", (uint64_t)(sim.now_ns / MS(1)),
 	       sim.now_ns / 1000 % 1000);

@@ -53,7 +53,8 @@ void *sim_alloc(size_t len_bytes);
 
 /* sim_say -- a line for -v. */
 void sim_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-extern bool sim_is_verbose;
+extern unsigned sim_verbosity; /* 1: calls and faults, 2: also every piece of bytes */
+#define sim_trace(...) (sim_verbosity > 1 ? sim_say(__VA_ARGS__) : (void)0)
 extern bool sim_is_calm; /* no faults any more */
 
 /* sim_fail -- a law is broken: say which, with seed and step, and abort. */

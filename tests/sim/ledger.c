@@ -236,6 +236,15 @@ origin(unsigned key, uint64_t version, uint64_t t0, uint64_t t1, unsigned depth)
 	return NULL;
 }
 
+static uint64_t
+first_word(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
 uint64_t
 ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *bytes,
 	   uint64_t len_bytes, uint64_t all_bytes, uint64_t t0)
@@ -259,8 +268,8 @@ ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *byt
 		fill_block(version, at - skip, block);
 		if (memcmp(bytes + done, (uint8_t *)block + skip, n) != 0)
 			sim_fail("\"%s\": version %" PRIu64 " has wrong bytes at %" PRIu64
-				 " of %" PRIu64,
-				 ledger_key(key), version, at, all_bytes);
+				 " of %" PRIu64 " (a block of version %" PRIu64 ")",
+				 ledger_key(key), version, at, all_bytes, first_word(bytes + done));
 	}
 	if (all_bytes != 0 && all_bytes != ledger_len(version))
 		sim_fail("\"%s\": version %" PRIu64 " has %" PRIu64 " bytes, not %" PRIu64,

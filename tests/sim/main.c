@@ -292,7 +292,7 @@ main(int argc, char **argv)
 			log_set_sink(log_to_stderr, NULL, LOG_INFO);
 			break;
 		case 'v':
-			sim_is_verbose = true;
+			sim_verbosity++;
 			break;
 		default:
 			return 2;

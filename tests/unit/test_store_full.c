@@ -7,6 +7,9 @@
 
 #define N_OBJECTS 2000u
 
+/* As master/store_internal.h has it: what a master takes at start. */
+#define STORE_RESERVE_BYTES (2u << 20)
+
 static char reserve[128];
 
 static uint64_t
@@ -151,6 +154,27 @@ full_disk__without_a_reserve__stalls_and_says_so_and_loses_nothing(void **state)
 	assert_int_equal(progress.committed, box->batch);
 }
 
+static void
+full_disk__lets_a_master_start_and_go_on_removing(void **state)
+{
+	struct box *box = *state;
+	uint64_t end = fill_up(box);
+	char *text;
+
+	box_close(box);
+	vfs_set_room(used_bytes(box) + STORE_RESERVE_BYTES, reserve);
+	assert_int_equal(box_open(box, VFS_NAME), 0);
+	assert_true(box_progress(box).is_full);
+
+	for (uint64_t id = 1; id < end; id++)
+		box_remove_object(box, id);
+	box_commit(box);
+	assert_int_equal(box_progress(box).committed, box->batch);
+	text = box_dump(box);
+	assert_null(strstr(text, "object "));
+	free(text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -160,6 +184,7 @@ main(void)
 		TEST(full_disk__gives_up_the_reserve_and_commits_what_was_submitted),
 		TEST(full_disk__lets_every_object_be_removed),
 		TEST(full_disk__once_there_is_room_again__has_its_reserve_back),
+		TEST(full_disk__lets_a_master_start_and_go_on_removing),
 		TEST(full_disk__without_a_reserve__stalls_and_says_so_and_loses_nothing),
 	};
 

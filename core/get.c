@@ -303,7 +303,7 @@ judge(struct fetch *fetch)
 	fetch->object_id = place->object_id;
 	fetch->result = statuses_code(place->status);
 	if (fetch->result != 0) {
-		fetch->may_retry = place->status == STATUS_NOT_COMPLETE;
+		fetch->may_retry = fetch->is_away = place->status == STATUS_NOT_COMPLETE;
 		why_fetch(fetch, fetch->result, status_meaning(place->status));
 		return;
 	}
@@ -438,7 +438,7 @@ get_some(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 		return r;
 
 	for (size_t i = 0; i < n; i++) {
-		fetches[i].may_retry = false;
+		fetches[i].may_retry = fetches[i].is_away = false;
 		judge(&fetches[i]);
 	}
 	kept = keep_all(client, fetches, n);
@@ -450,7 +450,7 @@ get_some(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 	return 0;
 }
 
-/* get_again -- a fresh look for one that failed; longer while providers are still coming back. */
+/* get_again -- a fresh look for one that failed; more while its providers may be coming back. */
 static void
 get_again(struct tiffin_client *client, struct fetch *fetch, uint64_t until_ns)
 {
@@ -458,8 +458,8 @@ get_again(struct tiffin_client *client, struct fetch *fetch, uint64_t until_ns)
 	int r;
 
 	do {
-		was_away = fetch->result == TIFFIN_E_UNREACHABLE && client_settling(client, true);
-		if (was_away && !client_pause(client, until_ns))
+		was_away = fetch->is_away;
+		if (was_away && (!client_settling(client, true) || !client_pause(client, until_ns)))
 			return;
 		r = get_some(client, fetch, 1, until_ns);
 		if (r != 0) {

@@ -105,29 +105,29 @@ static const struct setting fs_settings[] = {
 /* ---- what stands here ---- */
 
 static void
+say(const char *text)
+{
+	mdoc_say(stdout, text);
+}
+
+static void
 put_form(void)
 {
 	puts(".Nm tiffin.conf\n.Nd settings of the programs of a Tiffin store\n.Sh DESCRIPTION");
-	mdoc_say(stdout, "A file of settings is read by the program that is told so, by "
-			 "--config=FILE; none is "
-			 "read by itself, and nothing comes from the environment. What stands on "
-			 "the command "
-			 "line goes before what stands in the file, and that before the default.");
+	say("A file of settings is read by the program that is told so, by --config=FILE; none is "
+	    "read by itself, and nothing comes from the environment. What stands on the command "
+	    "line goes before what stands in the file, and that before the default.");
 	puts(".Pp");
-	mdoc_say(stdout, "A line is one setting, \"name = value\", and belongs to the section "
-			 "above it: [master], "
-			 "[provider] or [fs]. A program looks at its own section only, so that one "
-			 "file can serve "
-			 "all. A # at the beginning of a line or after a blank begins a comment. A "
-			 "line that is "
-			 "wrong, a name that is not known and a value out of its range end the "
-			 "program with one line that names file, line and reason.");
+	say("A line is one setting, \"name = value\", and belongs to the section above it: "
+	    "[master], [provider] or [fs]. A program looks at its own section only, so that one "
+	    "file can serve all. A # at the beginning of a line or after a blank begins a "
+	    "comment. A line that is wrong, a name that is not known and a value out of its range "
+	    "end the program with one line that names file, line and reason.");
 	puts(".Pp");
-	mdoc_say(stdout, "On the command line the same settings are options: lease_ms = 5s is "
-			 "there --lease-ms=5s, "
-			 "and for tiffinfs -o ro,replicas=2. With --dump-config master and "
-			 "provider print all of "
-			 "theirs as in force.");
+	say("On the command line the same settings are options: lease_ms = 5s is there "
+	    "--lease-ms=5s, and for tiffinfs -o ro,replicas=2. With --dump-config master and "
+	    "provider "
+	    "print all of theirs as in force.");
 	puts(".Bl -tag -width Ds -offset indent");
 	puts(".It Ar size\nBytes, or with a unit:\n.Ql 4096 , Ql 64KiB , Ql 1.5GiB .");
 	puts(".It Ar time\nMilliseconds, or with a unit:\n.Ql 250ms , Ql 1.5s , Ql 30m , Ql 2h .");
@@ -158,16 +158,15 @@ static void
 put_files(void)
 {
 	puts(".Sh FILES");
-	mdoc_say(stdout, "Where things are when nobody says otherwise, for root and for others:");
+	say("Where things are when nobody says otherwise, for root and for others:");
 	puts(".Bl -column \"run directory\" \"/var/lib/tiffin\" \"/run/user/UID/tiffin or "
 	     "/tmp/tiffin-UID\"");
 	puts(".It run directory Ta Pa /run/tiffin Ta Pa /run/user/UID/tiffin , No else Pa "
 	     "/tmp/tiffin-UID");
 	puts(".It state directory Ta Pa /var/lib/tiffin Ta Pa ~/.local/state/tiffin");
 	puts(".It master Ta Pa RUN_DIR/master.sock Ta the same\n.El\n.Pp");
-	mdoc_say(stdout, "Both directories are made with mode 0700 when they are missing. A "
-			 "directory of that name "
-			 "that belongs to somebody else, or that others may write to, is refused.");
+	say("Both directories are made with mode 0700 when they are missing. A directory of that "
+	    "name that belongs to somebody else, or that others may write to, is refused.");
 }
 
 static void

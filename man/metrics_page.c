@@ -41,10 +41,10 @@ main(void)
 {
 	mdoc_head(stdout, "man/metrics_page.c from master/counters.def", "tiffin-metrics", 7);
 	puts(".Nm tiffin-metrics\n.Nd what the master of a Tiffin store counts\n.Sh DESCRIPTION");
-	mdoc_say(stdout, "The master counts from its start on. Its numbers are shown by \"tiffin "
-			 "status --all\", told to "
-			 "programs by \"tiffin --json status --all\", and by the stats request of "
-			 "the protocol.");
+	mdoc_say(stdout,
+		 "The master counts from its start on. Its numbers are shown by \"tiffin status "
+		 "--all\", told to programs by \"tiffin --json status --all\", and by the stats "
+		 "request of the protocol.");
 	puts(".Ss What only grows");
 	put_counters("TOTAL");
 	puts(".Ss What goes up and down");

@@ -132,11 +132,13 @@ void
 books_rest(struct master *master, const struct replica *rep, const struct rest_terms *terms)
 {
 	assert(rep->state == REPLICA_REMOVED || rep->state == REPLICA_FAILED);
-	quarantine_add(&master->quarantine, rep->segment, replica_extents(rep), rep->n_extents, terms);
+	quarantine_add(&master->quarantine, rep->segment, replica_extents(rep), rep->n_extents,
+		       terms);
 }
 
 static void
-drop_stored(struct master *master, struct object *object, struct replica *rep, enum replica_state to)
+drop_stored(struct master *master, struct object *object, struct replica *rep,
+	    enum replica_state to)
 {
 	struct rest_terms terms = {
 		.until_ms = num_max(object->lease_until_ms, master->leases_of_before_ms),
@@ -207,8 +209,7 @@ books_scrap(struct master *master, struct object *object, enum replica_state to)
 	object->batch = master->batch; /* of its removal, from now on */
 	if (object->replicas != NULL && lease_runs(object, master->now_ms) &&
 	    become_ghost(master, object) == 0) {
-		object_each_replica(object, rep)
-			replica_move(rep, to);
+		object_each_replica(object, rep) replica_move(rep, to);
 		return;
 	}
 	while (object->replicas != NULL)
@@ -257,7 +258,8 @@ books_sweep_ghosts(struct master *master, unsigned max_steps)
 void
 books_leave(struct master *master, struct object *object)
 {
-	struct key *key = index_take(object->tenant->index, object->key.bytes, object->key.len_bytes);
+	struct key *key =
+		index_take(object->tenant->index, object->key.bytes, object->key.len_bytes);
 
 	assert(key == &object->key);
 	leave_books(master, object);
@@ -310,8 +312,8 @@ books_changed(struct master *master, enum change_kind kind, const struct object 
 	change = malloc(sizeof(*change) + object->key.len_bytes);
 	if (change == NULL || vec_push(&master->changes, change) < 0) {
 		free(change);
-		list_each(&master->watches, link)
-			list_of(link, struct watch, at_master)->overflowed = true;
+		list_each(&master->watches, link) list_of(link, struct watch, at_master)
+			->overflowed = true;
 		return;
 	}
 	change->batch = master->batch;
@@ -341,10 +343,19 @@ lease_stretch(struct master *master, struct object *object, uint64_t len_ms)
 	bool is_late = until_ms >= num_add_sat(object->lease_until_ms, LRU_GRAIN_MS);
 
 	object->lease_until_ms = num_max(object->lease_until_ms, until_ms);
-	if (is_late && object->is_indexed && list_link_is_on(&object->at_lru)) { /* a ghost hangs on its own list */
+	if (is_late && object->is_indexed &&
+	    list_link_is_on(&object->at_lru)) { /* a ghost hangs on its own list */
 		list_remove(&object->at_lru);
 		list_push_front(&master->lru, &object->at_lru);
 	}
+}
+
+uint64_t
+lease_all_end(const struct master *master)
+{
+	uint64_t until_ms = num_add_sat(master->now_ms, with_margin(master->limits.lease_ms));
+
+	return num_max(until_ms, master->leases_of_before_ms);
 }
 
 uint32_t

@@ -14,7 +14,8 @@
 
 #include "master/master.h"
 
-/* books_journal -- one record for the batch under construction; holds the answer at hand.  0 or -ENOMEM. */
+/* books_journal -- one record for the batch under construction; holds the answer at hand.  0 or
+ * -ENOMEM. */
 int books_journal(struct master *master, const struct record *record) MUST_CHECK;
 
 /* books_hold -- the answer at hand says something that batch makes true. */
@@ -37,7 +38,8 @@ void books_rewind(struct master *master, struct books_mark mark);
 struct object *books_find(struct master *master, struct tenant *tenant, const uint8_t *key,
 			  size_t key_len);
 
-/* books_find_all -- many at once, their memory on its way together.  objects[0..n): as books_find(). */
+/* books_find_all -- many at once, their memory on its way together.  objects[0..n): as
+ * books_find(). */
 void books_find_all(struct master *master, const struct tenant *tenant,
 		    const struct rec_key_only *keys, uint32_t n, struct object **objects);
 
@@ -49,14 +51,16 @@ void books_find_all(struct master *master, const struct tenant *tenant,
  */
 int books_enter(struct master *master, struct object *object, struct object **ret_old) MUST_CHECK;
 
-/* books_leave -- it can be found no more; for books_scrap(), or to enter again under another key. */
+/* books_leave -- it can be found no more; for books_scrap(), or to enter again under another key.
+ */
 void books_leave(struct master *master, struct object *object);
 
 /*
- * books_scrap -- off the index already: its extents go to rest, it is freed; the record is the caller's.
+ * books_scrap -- off the index already: its extents go to rest, it is freed; the record is the
+ * caller's.
  *
- * While a lease on it runs it stays as a ghost: nobody finds it by its key, but who reads it may renew,
- * and so goes on reading a version that was removed or replaced, as long as it likes.
+ * While a lease on it runs it stays as a ghost: nobody finds it by its key, but who reads it may
+ * renew, and so goes on reading a version that was removed or replaced, as long as it likes.
  */
 void books_scrap(struct master *master, struct object *object, enum replica_state to);
 
@@ -86,6 +90,10 @@ uint32_t lease_grant(struct master *master, struct object *object, uint64_t len_
 bool lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms);
 void lease_release(struct master *master, struct object *object, uint32_t lease_id);
 
+/* lease_all_end -- when every promise given until now is over, also those from before this start.
+ */
+uint64_t lease_all_end(const struct master *master);
+
 /* lease_object -- the object or ghost of that id, or NULL. */
 static inline struct object *
 lease_object(const struct master *master, uint64_t id)
@@ -103,8 +111,8 @@ lease_runs(const struct object *object, uint64_t now_ms)
 
 /* ---- room ---- */
 
-/* evict_bytes -- remove objects leased longest ago, unleased, until so many bytes are on their way out.
- * At most max_steps objects are looked at.  Gives the bytes. */
+/* evict_bytes -- remove objects leased longest ago, unleased, until so many bytes are on their way
+ * out. At most max_steps objects are looked at.  Gives the bytes. */
 uint64_t evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps);
 
 /* evict_to_mark -- above the high mark: down towards the low one, a few at a time. */
@@ -118,30 +126,36 @@ enum mount_outcome {
 	MOUNT_E_EXISTS = 1, /* somebody else lends that id or name, and is alive */
 	MOUNT_E_LATER,      /* what it was before is still being cleared away */
 };
-int segment_mount(struct master *master, struct client *client, const struct rec_segment_lent *lent)
-	MUST_CHECK;
+int segment_mount(struct master *master, struct client *client,
+		  const struct rec_segment_lent *lent) MUST_CHECK;
 
-/* segment_leave -- no new data, no readers; its replicas are dropped in bounded steps by the sweep. */
+/* segment_leave -- no new data, no readers; its replicas are dropped in bounded steps by the sweep.
+ */
 void segment_leave(struct master *master, struct segment *segment);
 
 /* segment_suspect -- its provider is silent (or is heard again). */
 void segment_suspect(struct master *master, struct segment *segment, bool is_suspect);
 
-/* client_heard -- it lives: the last in the order of silence, and its segments are offered again. */
+/* client_heard -- it lives: the last in the order of silence, and its segments are offered again.
+ */
 void client_heard(struct master *master, struct client *client);
 
-/* client_lost -- silent for too long, or it left: its puts fail, its segments leave, it is freed. */
+/* client_lost -- silent for too long, or it left: its puts fail, its segments leave, it is freed.
+ */
 void client_lost(struct master *master, struct client *client, bool is_quiet);
 
 /* ---- time ---- */
 
-/* sweep -- what time alone brings about, in bounded steps.  Gives ms until it has something to do. */
+/* sweep -- what time alone brings about, in bounded steps.  Gives ms until it has something to do.
+ */
 uint64_t sweep(struct master *master);
 
-/* peer_detach -- it speaks for no client any more: nothing waits for its sake, nothing is watched. */
+/* peer_detach -- it speaks for no client any more: nothing waits for its sake, nothing is watched.
+ */
 void peer_detach(struct peer *peer);
 
-/* park -- try this request again when there may be room, at latest after put_wait_ms. 0 or -ENOMEM. */
+/* park -- try this request again when there may be room, at latest after put_wait_ms. 0 or -ENOMEM.
+ */
 int park(struct master *master, struct peer *peer, const struct frame *frame) MUST_CHECK;
 
 void parked_free(struct parked *parked);

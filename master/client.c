@@ -35,8 +35,7 @@ client_free(struct client *client)
 	assert(list_is_empty(&client->segments) && list_is_empty(&client->puts));
 	assert(client->peer == NULL);
 
-	list_each_safe(&client->answers, link)
-		answer_free(list_of(link, struct answer, at_client));
+	list_each_safe(&client->answers, link) answer_free(list_of(link, struct answer, at_client));
 	list_remove(&client->at_heard);
 	free(client->name);
 	free(client->host);

@@ -33,9 +33,9 @@ struct client {
 	enum client_state state;
 	char *name, *host; /* owned */
 	struct tenant *tenant;
-	struct peer *peer; /* its connection now, or NULL */
-	uint64_t heard_ms, stalled_ms; /* when, and the master's own stalls up to then */
-	uint64_t clock_there_ms, clock_here_ms;  /* its clock as last told, and when we heard it */
+	struct peer *peer;                      /* its connection now, or NULL */
+	uint64_t heard_ms, stalled_ms;          /* when, and the master's own stalls up to then */
+	uint64_t clock_there_ms, clock_here_ms; /* its clock as last told, and when we heard it */
 	struct list_link at_heard;
 	struct list segments; /* struct segment.at_client */
 	struct list puts;     /* struct put.at_client */
@@ -71,8 +71,8 @@ int client_set_words(struct client *client, const uint8_t *name, uint32_t name_l
  * client_answer_new -- remember an answer; its frame is filled in by the caller.
  * Older ones that are sent are forgotten to keep within the limits.  0 or -ENOMEM.
  */
-int client_answer_new(struct client *client, uint64_t request_id, struct answer **ret_answer)
-	MUST_CHECK;
+int client_answer_new(struct client *client, uint64_t request_id,
+		      struct answer **ret_answer) MUST_CHECK;
 struct answer *client_answer(const struct client *client, uint64_t request_id);
 void answer_free(struct answer *answer);
 

@@ -95,7 +95,8 @@ must_wait(const struct master *master)
 	return master->hold_batch > done;
 }
 
-/* Move the frame just written at the end of peer->out into an answer that waits, or is remembered. */
+/* Move the frame just written at the end of peer->out into an answer that waits, or is remembered.
+ */
 static int
 keep_answer(struct peer *peer, size_t at, uint64_t request_id, bool lasting)
 {
@@ -161,8 +162,8 @@ run(struct peer *peer, const struct frame *frame)
 		peer->is_broken = true;
 		return;
 	}
-	if (lasting && (master->progress.is_stalled ||
-			(master->progress.is_full && makes_rows(frame->type))))
+	if (lasting &&
+	    (master->progress.is_stalled || (master->progress.is_full && makes_rows(frame->type))))
 		status = STATUS_UNAVAILABLE;
 	else
 		status = runs[frame->type].run(peer, frame->payload, &peer->out);
@@ -215,9 +216,8 @@ refuse(struct peer *peer, const struct frame *frame, int status)
 static bool
 is_parked(const struct peer *peer, uint64_t request_id)
 {
-	list_each(&peer->parked, link)
-		if (list_of(link, struct parked, at_peer)->request_id == request_id)
-			return true;
+	list_each(&peer->parked, link) if (list_of(link, struct parked, at_peer)->request_id ==
+					   request_id) return true;
 	return false;
 }
 
@@ -345,8 +345,8 @@ try_again(struct master *master, struct parked *parked)
 	struct frame frame = {
 		.type = parked->type,
 		.request_id = parked->request_id,
-		.payload = {buf_first(&parked->payload), buf_first(&parked->payload) +
-								 buf_len(&parked->payload)},
+		.payload = {buf_first(&parked->payload),
+			    buf_first(&parked->payload) + buf_len(&parked->payload)},
 	};
 	struct peer *peer = parked->peer;
 

@@ -10,7 +10,7 @@
 #include "master/books.h"
 #include "transfer/base/log.h"
 
-#define SKIPS_MAX    64  /* leased objects in a row at the list's end, before giving up for now */
+#define SKIPS_MAX    64 /* leased objects in a row at the list's end, before giving up for now */
 #define STEPS_A_TURN 256
 
 uint64_t

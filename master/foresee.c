@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * foresee.c -- when many small requests wait in one buffer, fetch the memory of all of them at once.
+ * foresee.c -- when many small requests wait in one buffer, fetch the memory of all of them at
+ * once.
  *
  * A look-up of one key is a chain of misses, each waiting for the one before; the look-ups of many
  * keys can wait together.  So before a buffer's frames are taken one by one, the keys of those that
@@ -18,7 +19,8 @@
 static uint32_t
 u32_at(const uint8_t *at)
 {
-	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+	       (uint32_t)at[3] << 24;
 }
 
 /* get_replica_list of one key:  u32 lease, u32 count = 1, u16 length, key. */

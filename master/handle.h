@@ -3,10 +3,10 @@
 /*
  * handle.h -- one handler a message: judges what was asked, changes the books, writes the answer.
  *
- * needs:   msg is decoded, so within the protocol's limits; its spans live until the handler returns.
- * gives:   the reply's payload, appended to out.
- * result:  an enum status: OK, or what the whole request failed of (then what is in `out` is dropped,
- *          and nothing has changed); HANDLE_PARK: try again later; -errno.
+ * needs:   msg is decoded, so within the protocol's limits; its spans live until the handler
+ * returns. gives:   the reply's payload, appended to out. result:  an enum status: OK, or what the
+ * whole request failed of (then what is in `out` is dropped, and nothing has changed); HANDLE_PARK:
+ * try again later; -errno.
  */
 #ifndef MASTER_HANDLE_H
 #define MASTER_HANDLE_H

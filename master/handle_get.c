@@ -28,7 +28,8 @@ handle_exist(struct peer *peer, const struct msg_exist *msg, struct buf *out)
 	for (uint32_t i = 0; i < msg->n_keys; i++) {
 		statuses[i] = STATUS_NOT_FOUND;
 		if (objects[i] != NULL)
-			statuses[i] = object_is_readable(objects[i]) ? STATUS_OK : STATUS_NOT_COMPLETE;
+			statuses[i] =
+				object_is_readable(objects[i]) ? STATUS_OK : STATUS_NOT_COMPLETE;
 	}
 	return handle_fates(out, statuses, msg->n_keys);
 }
@@ -89,10 +90,10 @@ tell_object(struct master *master, struct buf *out, struct object *object, uint3
 		.lease_id = lease_grant(master, object, lease_ms),
 	};
 	uint32_t n = 0;
-	int r = rec_object_place_encode(out, &rec); /* ends in an empty list: its count is set below */
+	int r = rec_object_place_encode(out,
+					&rec); /* ends in an empty list: its count is set below */
 
-	object_each_replica(object, rep)
-		n += is_offered(rep);
+	object_each_replica(object, rep) n += is_offered(rep);
 	if (r == 0)
 		codec_list_end(out, buf_len(out) - sizeof(uint32_t), n);
 	if (r == 0)

@@ -116,7 +116,8 @@ journal_pairs(struct peer *peer, const struct msg_rename *msg)
 	return 0;
 }
 
-/* The records are written.  Without memory half-way only a restart, which reads the books, is right. */
+/* The records are written.  Without memory half-way only a restart, which reads the books, is
+ * right. */
 static void
 move_one(struct master *master, struct tenant *tenant, const struct rec_rename_pair *pair)
 {
@@ -189,7 +190,8 @@ stat_one(struct peer *peer, struct span key, struct buf *out)
 {
 	struct master *master = peer->master;
 	const struct object *object = books_find(master, peer->client->tenant, key.at, key.len);
-	struct rec_object_state rec = {.status = STATUS_NOT_FOUND, .has_below = has_below(peer, key)};
+	struct rec_object_state rec = {.status = STATUS_NOT_FOUND,
+				       .has_below = has_below(peer, key)};
 
 	if (object != NULL) {
 		rec.status = STATUS_OK;
@@ -236,7 +238,8 @@ tell_listed(struct master *master, struct buf *out, struct key *key, uint32_t n_
 	struct rec_listed rec = {.key = span_of(key->bytes, n_prefix), .is_prefix = 1};
 
 	books_hold(master, object->batch);
-	if (n_prefix == key->len_bytes) /* the prefix is a key as well: a directory's own attributes */
+	if (n_prefix ==
+	    key->len_bytes) /* the prefix is a key as well: a directory's own attributes */
 		rec.attr = span_of(object->attr, object->attr_len);
 	if (n_prefix == 0) {
 		rec = (struct rec_listed){
@@ -304,8 +307,7 @@ static uint32_t
 set_one(struct peer *peer, const struct rec_attr_set *set)
 {
 	struct master *master = peer->master;
-	struct object *object =
-		books_find(master, peer->client->tenant, set->key.at, set->key.len);
+	struct object *object = books_find(master, peer->client->tenant, set->key.at, set->key.len);
 	struct books_mark mark = books_mark(master);
 	struct record record = {
 		.kind = RECORD_OBJECT_ATTR,

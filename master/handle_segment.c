@@ -74,7 +74,8 @@ handle_unmount_segment(struct peer *peer, const struct msg_unmount_segment *msg,
 
 /* ---- query ---- */
 
-/* A read token lasts four write leases: long enough to be asked for rarely, short enough to be forgotten. */
+/* A read token lasts four write leases: long enough to be asked for rarely, short enough to be
+ * forgotten. */
 static uint64_t
 token_ms(const struct master *master)
 {
@@ -162,9 +163,8 @@ handle_query_segment(struct peer *peer, const struct msg_query_segment *msg, str
 		const struct segment *segment = segment_find(peer->master, msg->segments[i].id);
 		struct rec_segment_state none = {.status = STATUS_SEGMENT_NOT_FOUND,
 						 .segment_id = msg->segments[i].id};
-		int status = segment == NULL
-				     ? handle_encoded(rec_segment_state_encode(out, &none))
-				     : tell_segment(peer, out, segment);
+		int status = segment == NULL ? handle_encoded(rec_segment_state_encode(out, &none))
+					     : tell_segment(peer, out, segment);
 
 		if (status != STATUS_OK)
 			return status;

@@ -87,7 +87,8 @@ int
 handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 {
 	struct master *master = peer->master;
-	struct client *client = msg->client_id == 0 ? NULL : map_get(&master->clients, msg->client_id);
+	struct client *client =
+		msg->client_id == 0 ? NULL : map_get(&master->clients, msg->client_id);
 	struct rep_join rep = {
 		.master_epoch = master->epoch,
 		.lease_ms = (uint32_t)master->limits.lease_ms,
@@ -207,7 +208,8 @@ handle_ping(struct peer *peer, const struct msg_ping *msg, struct buf *out)
 	status = tell_fences(master, client, out);
 	if (status != STATUS_OK)
 		return status;
-	return handle_encoded(codec_put_u32(out, 0)); /* unknown: a lost client joins anew instead */
+	return handle_encoded(
+		codec_put_u32(out, 0)); /* unknown: a lost client joins anew instead */
 }
 
 int
@@ -215,7 +217,8 @@ handle_leave(struct peer *peer, const struct msg_leave *msg, struct buf *out)
 {
 	(void)msg;
 	(void)out;
-	/* It says goodbye of its own will, but a write may still be on its way: that is for the fence. */
+	/* It says goodbye of its own will, but a write may still be on its way: that is for the
+	 * fence. */
 	client_lost(peer->master, peer->client, /* is_quiet= */ peer->client->n_puts == 0);
 	return STATUS_OK;
 }

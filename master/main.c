@@ -105,7 +105,8 @@ take_words(struct master_options *opts, int argc, char **argv)
 	return -1;
 }
 
-/* Settings that stand each for itself are judged by options.def; here are those that belong together. */
+/* Settings that stand each for itself are judged by options.def; here are those that belong
+ * together. */
 static const char *
 judge(const struct master_options *opts, mode_t *ret_mode)
 {
@@ -214,7 +215,8 @@ serve(const struct master_options *opts, struct master *master, struct loop *loo
 		snprintf(why, sizeof(why), "%.300s: %s", opts->pidfile, strerror(-r));
 		return fail(EXIT_SYSTEM, why);
 	}
-	log_event(LOG_INFO, "master_ready", "listen=\"%s\" db=%s", server_addresses(server), opts->db);
+	log_event(LOG_INFO, "master_ready", "listen=\"%s\" db=%s", server_addresses(server),
+		  opts->db);
 	if (opts->ready_fd != 0) {
 		snprintf(why, sizeof(why), "ready %.400s\n", server_addresses(server));
 		write_line((int)opts->ready_fd, why);
@@ -231,9 +233,10 @@ serve(const struct master_options *opts, struct master *master, struct loop *loo
 static int
 code_of(int r)
 {
-	return r == STORE_E_IN_USE ? EXIT_IN_USE : r == STORE_E_NEWER ? EXIT_NEWER
-					       : r == STORE_E_DAMAGED || r == -EBADMSG ? EXIT_DAMAGED
-										       : EXIT_SYSTEM;
+	return r == STORE_E_IN_USE                     ? EXIT_IN_USE
+	       : r == STORE_E_NEWER                    ? EXIT_NEWER
+	       : r == STORE_E_DAMAGED || r == -EBADMSG ? EXIT_DAMAGED
+						       : EXIT_SYSTEM;
 }
 
 static int
@@ -255,17 +258,18 @@ keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
 		.clock = clock_real(),
 		.rand = &rand,
 		.key = *key,
-		.limits = {
-			.lease_ms = opts->lease_ms,
-			.write_lease_ms = opts->write_lease_ms,
-			.ping_ms = opts->ping_ms,
-			.client_ttl_ms = opts->client_ttl_ms,
-			.client_grace_ms = opts->client_grace_ms,
-			.put_wait_ms = opts->put_wait_ms,
-			.evict_high_pct = opts->evict_high_pct,
-			.evict_low_pct = opts->evict_low_pct,
-			.durable_power = strcmp(opts->durability, "power") == 0,
-		},
+		.limits =
+			{
+				.lease_ms = opts->lease_ms,
+				.write_lease_ms = opts->write_lease_ms,
+				.ping_ms = opts->ping_ms,
+				.client_ttl_ms = opts->client_ttl_ms,
+				.client_grace_ms = opts->client_grace_ms,
+				.put_wait_ms = opts->put_wait_ms,
+				.evict_high_pct = opts->evict_high_pct,
+				.evict_low_pct = opts->evict_low_pct,
+				.durable_power = strcmp(opts->durability, "power") == 0,
+			},
 	};
 	char why[512];
 	int r = rand_init_os(&rand);
@@ -301,7 +305,7 @@ run(struct master_options *opts)
 		return fail(EXIT_SYSTEM, why);
 	if (opts->key_file[0] != '\0' && (r = key_load(opts->key_file, &key)) < 0) {
 		snprintf(why, sizeof(why), "%s: %s", opts->key_file,
-			 r == -EINVAL ? "not a cluster key (64 hexadecimal digits)"
+			 r == -EINVAL   ? "not a cluster key (64 hexadecimal digits)"
 			 : r == -EACCES ? "others may read it: chmod 600"
 					: strerror(-r));
 		return fail(EXIT_USAGE, why);

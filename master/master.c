@@ -38,7 +38,8 @@ struct loading {
 static int
 refuse(const struct loading *loading, const char *what, uint64_t id)
 {
-	snprintf(loading->why, loading->why_cap, "the books are damaged: %s (id %" PRIu64 ")", what, id);
+	snprintf(loading->why, loading->why_cap, "the books are damaged: %s (id %" PRIu64 ")", what,
+		 id);
 	return err_new(-EBADMSG);
 }
 
@@ -103,14 +104,14 @@ load_replica(const struct loading *loading, struct object *object,
 
 	if (segment == NULL)
 		return refuse(loading, "a replica on no segment", object->id);
-	object_each_replica(object, other)
-		if (other->segment == segment)
-			return refuse(loading, "two replicas on one segment", object->id);
+	object_each_replica(object, other) if (other->segment == segment) return refuse(
+		loading, "two replicas on one segment", object->id);
 	for (uint32_t i = 0; i < record->n_extents; i++) {
 		sum += record->extents[i].len_bytes;
 		r = alloc_take_at(segment->alloc, record->extents[i]);
 		if (r == ALLOC_E_TAKEN)
-			return refuse(loading, "two replicas share bytes, or one lies outside its segment",
+			return refuse(loading,
+				      "two replicas share bytes, or one lies outside its segment",
 				      object->id);
 		if (r < 0)
 			return err_up(r);
@@ -282,7 +283,8 @@ master_new(const struct master_config *config, struct store **store_taken,
 
 	r = quarantine_init(&master->quarantine,
 			    &(struct chunk_opener){.open = open_chunk, .arg = master});
-	master->quarantine.last_fence_id = master->epoch << 32; /* no answer to a former master's order fits */
+	master->quarantine.last_fence_id = master->epoch
+					   << 32; /* no answer to a former master's order fits */
 	if (r == 0)
 		r = index_new(&master->tenant.index);
 	master->scratch = malloc(EXTENTS_MAX * sizeof(*master->scratch));
@@ -333,8 +335,7 @@ master_free(struct master *master)
 	list_each_safe(&master->peers, link)
 		master_peer_free(list_of(link, struct peer, at_master));
 	while (list_first(&master->heard) != NULL)
-		client_lost(master,
-			    list_of(list_first(&master->heard), struct client, at_heard),
+		client_lost(master, list_of(list_first(&master->heard), struct client, at_heard),
 			    /* is_quiet= */ true);
 	free_objects(master, &master->objects);
 	free_objects(master, &master->ghosts);
@@ -385,10 +386,8 @@ master_peer_new(struct master *master, bool is_trusted, struct peer **ret_peer)
 void
 peer_detach(struct peer *peer)
 {
-	list_each_safe(&peer->watches, link)
-		watch_free(list_of(link, struct watch, at_peer));
-	list_each_safe(&peer->parked, link)
-		parked_free(list_of(link, struct parked, at_peer));
+	list_each_safe(&peer->watches, link) watch_free(list_of(link, struct watch, at_peer));
+	list_each_safe(&peer->parked, link) parked_free(list_of(link, struct parked, at_peer));
 	if (peer->client != NULL)
 		peer->client->peer = NULL;
 	peer->client = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * master.h -- the books, whole: who lends which segments, which object lies where, under which lease.
+ * master.h -- the books, whole: who lends which segments, which object lies where, under which
+ * lease.
  *
  *      peer (a connection) --frame--> master_receive() --> handler --> answer
  *                                                             |
@@ -44,10 +45,10 @@ struct master_limits {
 struct peer {
 	struct master *master;
 	struct client *client; /* after join */
-	struct buf out;        /* frames to be sent; whoever owns the peer sends and consumes them */
-	bool is_trusted;       /* a Unix socket: the peer is its uid, no key is asked */
-	bool is_broken;        /* hang up: it sent nonsense, or there was no memory for its answer */
-	void *owner; /* whoever made it: finds its connection by this */
+	struct buf out;  /* frames to be sent; whoever owns the peer sends and consumes them */
+	bool is_trusted; /* a Unix socket: the peer is its uid, no key is asked */
+	bool is_broken;  /* hang up: it sent nonsense, or there was no memory for its answer */
+	void *owner;     /* whoever made it: finds its connection by this */
 	bool said_hello;
 	uint64_t request_id; /* of the request at hand */
 	uint8_t challenge[CHALLENGE_BYTES];
@@ -93,16 +94,17 @@ struct master {
 	struct master_counters counters;
 
 	uint64_t epoch;
-	uint64_t now_ms;      /* of this turn */
-	unsigned n_frames;    /* received in this turn */
-	uint64_t turn_at_ms;  /* of the last sweep */
+	uint64_t now_ms;        /* of this turn */
+	unsigned n_frames;      /* received in this turn */
+	uint64_t turn_at_ms;    /* of the last sweep */
 	uint64_t sweep_wait_ms; /* what that one asked for */
-	uint64_t stalled_ms;  /* sum of the loop's own delays: nobody is called silent for these */
+	uint64_t stalled_ms; /* sum of the loop's own delays: nobody is called silent for these */
 	uint64_t next_object_id, reserved_object_id;
 	uint64_t hash_seed;
-	uint64_t leases_of_before_ms; /* until then a reader may hold a lease from before this start */
+	uint64_t leases_of_before_ms; /* until then a reader may hold a lease from before this start
+				       */
 
-	struct tenant tenant; /* "default" */
+	struct tenant tenant;   /* "default" */
 	struct map objects;     /* object id -> struct object in the index */
 	struct map ghosts;      /* object id -> struct object removed under a lease (books.h) */
 	struct list ghost_list; /* the same, by struct object.at_lru */
@@ -116,13 +118,13 @@ struct master {
 	struct list all_segments;
 	VEC(struct segment *) placeable; /* those that are OK */
 	struct extent *scratch;          /* EXTENTS_MAX of them */
-	uint64_t size_bytes; /* of the segments that are here */
-	bool has_new_room;   /* other than from quarantine: parked puts are to be tried again */
-	bool is_evicting;    /* between the high and the low mark, on the way down */
+	uint64_t size_bytes;             /* of the segments that are here */
+	bool has_new_room; /* other than from quarantine: parked puts are to be tried again */
+	bool is_evicting;  /* between the high and the low mark, on the way down */
 
 	struct quarantine quarantine;
 	struct journal journal;
-	uint64_t batch;    /* the number that the journal under construction will get */
+	uint64_t batch; /* the number that the journal under construction will get */
 	struct store_progress progress;
 	struct list held, held_sync; /* struct answer.at_held: until committed, until synced */
 	struct list peers, dirty, watches, parked;

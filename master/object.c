@@ -159,8 +159,7 @@ object_is_readable(const struct object *object)
 	if (object->len_bytes == 0)
 		return true;
 
-	object_each_replica(object, rep)
-		if (rep->state == REPLICA_COMPLETE && segment_is_here(rep->segment))
-			return true;
+	object_each_replica(object, rep) if (rep->state == REPLICA_COMPLETE &&
+					     segment_is_here(rep->segment)) return true;
 	return false;
 }

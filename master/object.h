@@ -88,7 +88,8 @@ int object_add_replica(struct object *object, struct segment *segment, const str
 /* object_drop_replica -- needs: REMOVED or FAILED, its extents passed on. */
 void object_drop_replica(struct object *object, struct replica *rep);
 
-/* object_is_readable -- some copy is COMPLETE on a segment that is there (or there is nothing to read). */
+/* object_is_readable -- some copy is COMPLETE on a segment that is there (or there is nothing to
+ * read). */
 bool object_is_readable(const struct object *object);
 
 #define object_each_replica(object, rep)                                                           \

@@ -14,7 +14,8 @@ free_bytes(const struct segment *segment)
 	return segment->size_bytes - alloc_used_bytes(segment->alloc);
 }
 
-/* One run if there is one, else as many as it takes. Gives count in *ret_n, extents in master->scratch. */
+/* One run if there is one, else as many as it takes. Gives count in *ret_n, extents in
+ * master->scratch. */
 static int
 take_extents(struct master *master, struct segment *segment, uint64_t len_bytes, size_t *ret_n)
 {
@@ -41,18 +42,14 @@ give_extents(struct segment *segment, const struct extent *extents, size_t n)
 static bool
 is_on_host(const struct object *object, const char *host)
 {
-	object_each_replica(object, rep)
-		if (strcmp(rep->segment->host, host) == 0)
-			return true;
+	object_each_replica(object, rep) if (strcmp(rep->segment->host, host) == 0) return true;
 	return false;
 }
 
 static bool
 is_on_segment(const struct object *object, const struct segment *segment)
 {
-	object_each_replica(object, rep)
-		if (rep->segment == segment)
-			return true;
+	object_each_replica(object, rep) if (rep->segment == segment) return true;
 	return false;
 }
 

@@ -28,7 +28,8 @@ enum place_outcome {
 int place_replica(struct master *master, struct object *object, uint64_t room_bytes,
 		  const uint64_t *preferred, size_t n_preferred) MUST_CHECK;
 
-/* place_more -- more_bytes behind the extents of a copy, in its own segment.  0, PLACE_E_FULL, -ENOMEM. */
+/* place_more -- more_bytes behind the extents of a copy, in its own segment.  0, PLACE_E_FULL,
+ * -ENOMEM. */
 int place_more(struct master *master, struct replica *rep, uint64_t more_bytes) MUST_CHECK;
 
 #endif

@@ -220,7 +220,8 @@ add_copies(struct master *master, struct put *put, uint64_t room_bytes, const st
 	return 0;
 }
 
-/* Ids of puts that are never stored may not be used again either: they are reserved by the million. */
+/* Ids of puts that are never stored may not be used again either: they are reserved by the million.
+ */
 static int
 reserve_id(struct master *master)
 {
@@ -471,9 +472,8 @@ journal_object(struct master *master, const struct object *object, const struct 
 		.replicas = replicas,
 	};
 
-	object_each_replica(object, rep)
-		replicas[record.n_replicas++] = (struct replica_record){
-			rep->segment->id, rep->n_extents, replica_extents(rep)};
+	object_each_replica(object, rep) replicas[record.n_replicas++] =
+		(struct replica_record){rep->segment->id, rep->n_extents, replica_extents(rep)};
 	return books_journal(master, &record);
 }
 
@@ -487,7 +487,8 @@ journal_replace(struct master *master, const struct object *old, const struct ob
 	return r < 0 ? err_up(r) : journal_object(master, object, done);
 }
 
-/* The record first, and taken back when memory fails; the index takes the place of `old` in one step. */
+/* The record first, and taken back when memory fails; the index takes the place of `old` in one
+ * step. */
 static int
 publish(struct master *master, struct object *object, const struct object *old,
 	const struct put_done *done)
@@ -517,8 +518,8 @@ int
 put_close(struct master *master, struct put *put, const struct put_done *done)
 {
 	struct object *object = put->object;
-	struct object *old = books_find(master, object->tenant, object->key.bytes,
-					object->key.len_bytes);
+	struct object *old =
+		books_find(master, object->tenant, object->key.bytes, object->key.len_bytes);
 	int r;
 
 	assert(done->len_bytes <= put->room_bytes);

@@ -57,7 +57,8 @@ enum put_outcome {
 int put_open(struct master *master, struct client *client, const struct put_wish *wish,
 	     struct put **ret_put) MUST_CHECK;
 
-/* put_grow -- more room in each copy (0: none) and a new write lease.  0, PUT_E_FULL, PUT_E_NO_SEGMENT, -ENOMEM. */
+/* put_grow -- more room in each copy (0: none) and a new write lease.  0, PUT_E_FULL,
+ * PUT_E_NO_SEGMENT, -ENOMEM. */
 int put_grow(struct master *master, struct put *put, uint64_t more_bytes) MUST_CHECK;
 
 /* What put_end says. */

@@ -116,7 +116,8 @@ rest_end(struct quarantine *q, struct rest *rest, bool give_back)
 	return bytes;
 }
 
-/* The books must know of the chunk before somebody relies on it; a rest begins from a claimed or stored place. */
+/* The books must know of the chunk before somebody relies on it; a rest begins from a claimed or
+ * stored place. */
 static void
 rest_claim(struct quarantine *q, struct rest *rest)
 {
@@ -130,7 +131,8 @@ rest_claim(struct quarantine *q, struct rest *rest)
 		if (r < 0) {
 			while (i-- > 0)
 				segment_unclaim(rest->segment, rest->extents[i], 0);
-			log_event(LOG_ERROR, "quarantine_no_claim", "segment=%" PRIu64, rest->segment->id);
+			log_event(LOG_ERROR, "quarantine_no_claim", "segment=%" PRIu64,
+				  rest->segment->id);
 			return;
 		}
 	}
@@ -195,8 +197,10 @@ fence_new(struct quarantine *q, struct gate *gate, struct segment *segment, uint
 
 	if (fence == NULL)
 		return err_new(-ENOMEM);
-	*fence = (struct fence){
-		.id = q->last_fence_id + 1, .client_id = client_id, .gate = gate, .segment = segment};
+	*fence = (struct fence){.id = q->last_fence_id + 1,
+				.client_id = client_id,
+				.gate = gate,
+				.segment = segment};
 	if (map_put(&q->fences, fence->id, fence) < 0) {
 		free(fence);
 		return err_new(-ENOMEM);
@@ -297,7 +301,8 @@ quarantine_add(struct quarantine *q, struct segment *segment, const struct exten
 	return;
 
 no_memory:
-	log_event(LOG_ERROR, "quarantine_no_memory", "segment=%" PRIu64 " extents=%" PRIu32
+	log_event(LOG_ERROR, "quarantine_no_memory",
+		  "segment=%" PRIu64 " extents=%" PRIu32
 		  " note=\"they stay taken until the master is restarted\"",
 		  segment->id, n_extents);
 }
@@ -351,6 +356,21 @@ quarantine_gaps(struct quarantine *q, struct segment *segment, uint64_t until_ms
 			return err_up(r);
 	}
 	return err_up(gaps.r);
+}
+
+/* Their own word is no proof here: the grants may be of this very epoch. */
+int
+quarantine_whole(struct quarantine *q, struct segment *segment)
+{
+	struct gaps gaps = {.q = q, .segment = segment};
+	int r;
+
+	gaps.gate = gate_new(segment);
+	if (gaps.gate == NULL)
+		return err_new(-ENOMEM);
+	gaps.gate->waits_for_mount = true;
+	r = alloc_take_gaps(segment->alloc, 0, segment->size_bytes, gap_took, &gaps);
+	return r < 0 ? err_up(r) : err_up(gaps.r);
 }
 
 static bool
@@ -447,7 +467,8 @@ quarantine_turn(struct quarantine *q, uint64_t now_ms, uint64_t synced_batch, un
 			freed_bytes += rest_end(q, rest, /* give_back= */ true);
 			continue;
 		}
-		break; /* batches grow along the list, nearly: the few that don't wait a little longer */
+		break; /* batches grow along the list, nearly: the few that don't wait a little
+			  longer */
 	}
 	return freed_bytes;
 }

@@ -3,16 +3,16 @@
 /*
  * quarantine.h -- extents that belong to nobody but may still be touched.
  *
- *      rest_add() --> [ writer: at a gate ] --> [ reader: until a time ] --> [ removal synced? ] --> free
+ *      rest_add() --> [ writer: at a gate ] --> [ reader: until a time ] --> [ removal synced? ]
+ * --> free
  *
- *   writer   the last writer did not say that it is done.  A timer is no proof: a process stopped for
- *            an hour may wake and write.  The rest waits at a gate until each writer that the gate
- *            knows is fenced by the provider (its connections closed and their threads gone, no
- *            process of it with a writable mapping), or, for writers of before a restart, says
- *            itself that nothing of those days is under way.
- *   reader   a read lease runs.  Leases are the master's own promises, so its clock is proof.
- *   removal  the record that took the extents from their last owner must be on the disk, or a power
- *            cut would bring that owner back over somebody else's bytes.
+ *   writer   the last writer did not say that it is done.  A timer is no proof: a process stopped
+ * for an hour may wake and write.  The rest waits at a gate until each writer that the gate knows
+ * is fenced by the provider (its connections closed and their threads gone, no process of it with a
+ * writable mapping), or, for writers of before a restart, says itself that nothing of those days is
+ * under way. reader   a read lease runs.  Leases are the master's own promises, so its clock is
+ * proof. removal  the record that took the extents from their last owner must be on the disk, or a
+ * power cut would bring that owner back over somebody else's bytes.
  *
  * Only then are they given back to the segment's allocator.  Meanwhile they count as resting.
  * While a writer or reader is waited for, the rest holds a claim on its chunks (segment.h).
@@ -27,9 +27,9 @@
 
 struct gate {
 	struct list_link at_segment;
-	struct list fences; /* struct fence.at_gate: those not proven yet */
-	struct list rests;  /* struct rest.at_stage */
-	bool is_of_before;  /* writers of before this master's start */
+	struct list fences;   /* struct fence.at_gate: those not proven yet */
+	struct list rests;    /* struct rest.at_stage */
+	bool is_of_before;    /* writers of before this master's start */
 	bool waits_for_mount; /* its writers are not known yet: the provider tells when it mounts */
 };
 
@@ -54,7 +54,7 @@ struct rest {
 
 struct quarantine {
 	VEC(struct rest *) heap; /* [0] unused; the earliest until_ms at [1] */
-	size_t n_gated; /* rests at gates */
+	size_t n_gated;          /* rests at gates */
 	struct list syncing;
 	struct map fences; /* id -> struct fence */
 	uint64_t last_fence_id;
@@ -66,7 +66,8 @@ struct quarantine {
 struct rest_terms {
 	uint64_t writer_id; /* 0: none, or it has said that it is done */
 	uint64_t until_ms;  /* end of the last read lease, 0: none */
-	uint64_t batch;     /* its removal stands in this batch of the journal, 0: it never was in the books */
+	uint64_t batch; /* its removal stands in this batch of the journal, 0: it never was in the
+			   books */
 	uint64_t now_ms;
 	bool has_claim; /* the extents hold a claim already, which passes to the rest */
 };
@@ -82,14 +83,20 @@ void quarantine_fini(struct quarantine *q); /* every segment must have been drop
 void quarantine_add(struct quarantine *q, struct segment *segment, const struct extent *extents,
 		    uint32_t n_extents, const struct rest_terms *terms);
 
-/* quarantine_gaps -- the free runs of every open chunk wait for the segment's mount (after a restart). */
+/* quarantine_gaps -- the free runs of every open chunk wait for the segment's mount (after a
+ * restart). */
 int quarantine_gaps(struct quarantine *q, struct segment *segment, uint64_t until_ms) MUST_CHECK;
+
+/* quarantine_whole -- all that is free of a new segment waits for the writers that its mount will
+ * name. */
+int quarantine_whole(struct quarantine *q, struct segment *segment) MUST_CHECK;
 
 /* quarantine_mounted -- the provider has cut everything of before, but for these writers. */
 int quarantine_mounted(struct quarantine *q, struct segment *segment, const uint64_t *writers,
 		       size_t n_writers, uint64_t now_ms) MUST_CHECK;
 
-/* quarantine_fenced -- the provider has carried out order `id` (an unknown one is none of ours any more: false). */
+/* quarantine_fenced -- the provider has carried out order `id` (an unknown one is none of ours any
+ * more: false). */
 bool quarantine_fenced(struct quarantine *q, uint64_t id, const struct client *provider,
 		       uint64_t now_ms);
 
@@ -105,7 +112,8 @@ void quarantine_quiet(struct quarantine *q, struct segment *segment, uint64_t cl
 uint64_t quarantine_turn(struct quarantine *q, uint64_t now_ms, uint64_t synced_batch,
 			 unsigned max_steps);
 
-/* quarantine_drop -- the segment is gone, and its extents with it; at most max_steps.  true: all are. */
+/* quarantine_drop -- the segment is gone, and its extents with it; at most max_steps.  true: all
+ * are. */
 bool quarantine_drop(struct quarantine *q, struct segment *segment, unsigned max_steps);
 
 #endif

@@ -8,9 +8,9 @@
  *                              |                     |                    |
  *                              | revoke, write       | revoke, write      | remove, evict, replaced
  *                              | lease over,         | lease over,        |        -> REMOVED
- *                              | segment lost        | segment lost       | bytes found to be wrong,
- *                              v                     v                    |  segment lost
- *                            FAILED <------------- FAILED <---------------+        -> FAILED
+ *                              | segment lost        | segment lost       | bytes found to be
+ * wrong, v                     v                    |  segment lost FAILED <------------- FAILED
+ * <---------------+        -> FAILED
  *
  *      INITIALIZED  extents are reserved, nobody writes yet
  *      PROCESSING   one writer holds a write lease on the extents; never readable
@@ -41,16 +41,17 @@ enum replica_state {
 #define X(name, next) REPLICA_##name,
 	REPLICA_STATES(X)
 #undef X
-	REPLICA_N_STATES
+		REPLICA_N_STATES
 };
 
 struct replica {
 	struct object *object;
 	struct segment *segment;
-	struct list_link at_segment; /* every replica hangs on its segment, to be found when that is lost */
-	struct replica *next;        /* of the same object */
+	struct list_link
+		at_segment; /* every replica hangs on its segment, to be found when that is lost */
+	struct replica *next; /* of the same object */
 	uint32_t n_extents;
-	uint8_t state; /* enum replica_state */
+	uint8_t state;    /* enum replica_state */
 	bool is_embedded; /* lies in struct object */
 	union {
 		struct extent one; /* n_extents == 1 */

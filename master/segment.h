@@ -9,12 +9,16 @@
  *      start -> AWAY ----> LEAVING -> (gone)
  *               (known from the books, its provider has not come back yet)
  *
+ * LEAVING lasts until every promise on its bytes is over: the same memory may be
+ * mounted anew at once, and would be handed out under the eyes of its readers.
+ *
  * Unstored claims and chunks.  Puts under way, and extents that rest because of a
  * reader or a writer, are not in the books.  So that a restart does not hand them
  * out, space is divided into chunks; a chunk in which such a claim lies is OPEN,
  * and that is in the books *before* the claim is made:
  *
- *      closed --(journal: CHUNK_OPEN, synced)--> OPEN --(no claim for a while: CHUNK_CLOSE)--> closed
+ *      closed --(journal: CHUNK_OPEN, synced)--> OPEN --(no claim for a while: CHUNK_CLOSE)-->
+ * closed
  *
  * After a restart the free runs of open chunks rest until every lease of before
  * has ended and every writer of before is known to be quiet.
@@ -50,7 +54,8 @@ struct segment {
 	char *name, *host, *endpoint; /* owned */
 	struct client *client;        /* its provider; NULL while AWAY and LEAVING without one */
 	uint8_t secret[TOKEN_SECRET_BYTES];
-	uint64_t clock_there_ms, clock_here_ms; /* provider's clock as last told, and when we heard it */
+	uint64_t clock_there_ms,
+		clock_here_ms; /* provider's clock as last told, and when we heard it */
 
 	struct alloc *alloc;
 	uint64_t resting_bytes;
@@ -65,6 +70,7 @@ struct segment {
 	VEC(uint32_t) open_chunks;
 
 	uint64_t away_since_ms;
+	uint64_t leave_until_ms;    /* LEAVING: readers may still hold promises on its bytes */
 	struct list_link at_master; /* all segments */
 	struct list_link at_client;
 };
@@ -108,9 +114,9 @@ void segment_token(const struct segment *segment, struct token *token, uint64_t 
 uint64_t segment_used_bytes(const struct segment *segment);
 
 /*
- * Claims.  segment_claim() counts one on each chunk the extent touches and calls `open` for each that
- * is not open yet; open chunks are then in the books with the batch it tells.
- * gives:   the latest batch that must be synced before the claim may be told to anybody; 0: none.
+ * Claims.  segment_claim() counts one on each chunk the extent touches and calls `open` for each
+ * that is not open yet; open chunks are then in the books with the batch it tells. gives:   the
+ * latest batch that must be synced before the claim may be told to anybody; 0: none.
  */
 struct chunk_opener {
 	int (*open)(void *arg, struct segment *segment, uint32_t chunk, uint64_t *ret_batch);

@@ -34,7 +34,8 @@ find_name(const struct master *master, struct span name)
 	return NULL;
 }
 
-/* Those that new data may go to; a handful of segments changes state a day, so the list is simply made anew. */
+/* Those that new data may go to; a handful of segments changes state a day, so the list is simply
+ * made anew. */
 static int
 list_placeable(struct master *master)
 {
@@ -114,7 +115,8 @@ writers_of(const struct rec_segment_lent *lent, uint64_t **ret_ids)
 	return 0;
 }
 
-/* The segment is (again) in its provider's hands: what was cut there is proof for who waits at its gates. */
+/* The segment is (again) in its provider's hands: what was cut there is proof for who waits at its
+ * gates. */
 static int
 take_over(struct master *master, struct client *client, struct segment *segment,
 	  const struct rec_segment_lent *lent)
@@ -138,9 +140,9 @@ take_over(struct master *master, struct client *client, struct segment *segment,
 	free(writers);
 	set_state(master, segment, SEGMENT_OK);
 	master->has_new_room = true;
-	log_event(LOG_INFO, "segment_mounted", "segment=%" PRIu64 " name=%s size_bytes=%" PRIu64
-		  " replicas=%zu", segment->id, segment->name, segment->size_bytes,
-		  segment->n_replicas);
+	log_event(LOG_INFO, "segment_mounted",
+		  "segment=%" PRIu64 " name=%s size_bytes=%" PRIu64 " replicas=%zu", segment->id,
+		  segment->name, segment->size_bytes, segment->n_replicas);
 	return err_up(r);
 }
 
@@ -166,6 +168,13 @@ mount_new(struct master *master, struct client *client, const struct rec_segment
 	}
 	list_push_back(&master->all_segments, &segment->at_master);
 	counter_add(&master->counters.segments, 1);
+	if (lent->n_writers > 0) { /* they may write on under grants that were forgotten with it */
+		r = quarantine_whole(&master->quarantine, segment);
+		if (r < 0) {
+			segment_leave(master, take(&segment));
+			return err_up(r);
+		}
+	}
 	return take_over(master, client, take(&segment), lent);
 }
 
@@ -192,7 +201,8 @@ mount_again(struct master *master, struct client *client, struct segment *segmen
 static bool
 may_replace(const struct segment *segment, const struct client *client)
 {
-	return segment->client == NULL || segment->client == client || segment->client->peer == NULL;
+	return segment->client == NULL || segment->client == client ||
+	       segment->client->peer == NULL;
 }
 
 int
@@ -201,8 +211,11 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 	struct segment *same = segment_find(master, lent->segment_id);
 	struct segment *namesake = find_name(master, lent->name);
 
-	if (same != NULL && same->state == SEGMENT_LEAVING)
+	if (same != NULL && same->state == SEGMENT_LEAVING) {
+		if (same->epoch != lent->segment_epoch)
+			same->leave_until_ms = 0; /* other bytes: nobody reads those */
 		return MOUNT_E_LATER;
+	}
 	if (same != NULL && !may_replace(same, client))
 		return MOUNT_E_EXISTS;
 	if (namesake != NULL && namesake != same && !may_replace(namesake, client))
@@ -214,6 +227,8 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 	if (same != NULL &&
 	    (same->epoch != lent->segment_epoch || same->size_bytes != lent->size_bytes)) {
 		segment_leave(master, same);
+		if (same->epoch != lent->segment_epoch)
+			same->leave_until_ms = 0;
 		return MOUNT_E_LATER;
 	}
 	return same != NULL ? err_up(mount_again(master, client, same, lent))
@@ -232,6 +247,7 @@ segment_leave(struct master *master, struct segment *segment)
 		list_remove(&segment->at_client);
 		segment->client = NULL;
 	}
+	segment->leave_until_ms = lease_all_end(master);
 	set_state(master, segment, SEGMENT_LEAVING);
 }
 

@@ -13,12 +13,12 @@
 #include "transfer/base/loop.h"
 #include "transfer/base/sock.h"
 
-#define LISTENERS_MAX     8
-#define READ_BYTES        (256u << 10) /* asked of the kernel at once */
-#define OUT_BYTES_PAUSE   (4u << 20)   /* so much waits for it: it is not read from */
-#define OUT_BYTES_MAX     (96u << 20)
-#define ADDRESSES_CAP     1024
-#define FORESEE_EVERY     64 /* frames: as many as are foreseen at once */
+#define LISTENERS_MAX   8
+#define READ_BYTES      (256u << 10) /* asked of the kernel at once */
+#define OUT_BYTES_PAUSE (4u << 20)   /* so much waits for it: it is not read from */
+#define OUT_BYTES_MAX   (96u << 20)
+#define ADDRESSES_CAP   1024
+#define FORESEE_EVERY   64 /* frames: as many as are foreseen at once */
 
 struct listener {
 	struct loop_watch watch; /* first: the loop gives it back */
@@ -122,7 +122,8 @@ conn_write(struct conn *conn)
 		events = buf_len(out) > OUT_BYTES_PAUSE ? EPOLLOUT : EPOLLIN | EPOLLOUT;
 	if (buf_len(out) > OUT_BYTES_MAX || conn->peer->is_broken)
 		conn->is_over = true;
-	if (events != conn->watch.events && loop_change(conn->server->loop, &conn->watch, events) < 0)
+	if (events != conn->watch.events &&
+	    loop_change(conn->server->loop, &conn->watch, events) < 0)
 		conn->is_over = true;
 }
 
@@ -233,7 +234,8 @@ listen_one(struct server *server, const struct server_config *config, const char
 }
 
 int
-server_new(const struct server_config *config, struct server **ret_server, char *why, size_t why_cap)
+server_new(const struct server_config *config, struct server **ret_server, char *why,
+	   size_t why_cap)
 {
 	cleanup_with(server_free_at) struct server *server = calloc(1, sizeof(*server));
 	char words[ADDRESSES_CAP];

@@ -33,7 +33,8 @@ enum server_outcome {
 	SERVER_E_NO_KEY, /* an address beyond this machine, and no cluster key */
 };
 
-/* server_new -- listen everywhere.  why: one line for outcomes and failures.  0, server_outcome, -errno. */
+/* server_new -- listen everywhere.  why: one line for outcomes and failures.  0, server_outcome,
+ * -errno. */
 int server_new(const struct server_config *config, struct server **ret_server, char *why,
 	       size_t why_cap) MUST_CHECK;
 void server_free(struct server *server);

@@ -59,8 +59,9 @@ sweep_clients(struct master *master)
 		}
 		if (client->state == CLIENT_SUSPECT)
 			return; /* those behind it are not silent for longer */
-		log_event(LOG_WARN, "client_silent", "client=%" PRIu64 " name=%s silent_ms=%" PRIu64,
-			  client->id, client->name, silent_ms);
+		log_event(LOG_WARN, "client_silent",
+			  "client=%" PRIu64 " name=%s silent_ms=%" PRIu64, client->id, client->name,
+			  silent_ms);
 		client->state = CLIENT_SUSPECT;
 		list_each(&client->segments, at)
 			segment_suspect(master, list_of(at, struct segment, at_client), true);
@@ -131,12 +132,13 @@ sweep_segment(struct master *master, struct segment *segment)
 	if (segment->state != SEGMENT_LEAVING || master->progress.is_stalled)
 		return false;
 	for (unsigned n = 0; n < REPLICAS_A_TURN && segment->n_replicas > 0; n++)
-		if (lose(master, list_of(list_first(&segment->replicas), struct replica,
-					 at_segment)) < 0)
+		if (lose(master,
+			 list_of(list_first(&segment->replicas), struct replica, at_segment)) < 0)
 			return false;
-	if (segment->n_replicas > 0 ||
-	    !quarantine_drop(&master->quarantine, segment, RESTS_A_TURN))
+	if (segment->n_replicas > 0 || !quarantine_drop(&master->quarantine, segment, RESTS_A_TURN))
 		return true;
+	if (master->now_ms < segment->leave_until_ms)
+		return false;
 	forget_segment(master, segment);
 	return false;
 }
@@ -148,9 +150,8 @@ close_chunks(struct master *master, struct segment *segment)
 	for (size_t i = 0; i < segment->open_chunks.n;) {
 		uint32_t number = segment->open_chunks.at[i];
 		struct chunk *chunk = &segment->chunks[number];
-		struct record record = {.kind = RECORD_CHUNK_CLOSE,
-					.segment_id = segment->id,
-					.chunk = number};
+		struct record record = {
+			.kind = RECORD_CHUNK_CLOSE, .segment_id = segment->id, .chunk = number};
 
 		if (chunk->n_claims > 0 || master->now_ms - chunk->idle_since_ms < CHUNK_IDLE_MS ||
 		    books_journal(master, &record) < 0) {
@@ -185,7 +186,8 @@ sweep(struct master *master)
 	bool is_busy;
 
 	if (master->now_ms == master->turn_at_ms && master->sweep_wait_ms == TURN_MS_IDLE)
-		return TURN_MS_IDLE; /* a busy loop turns many times a millisecond: once is enough */
+		return TURN_MS_IDLE; /* a busy loop turns many times a millisecond: once is enough
+				      */
 	measure_stall(master);
 	sweep_clients(master);
 	sweep_puts(master);

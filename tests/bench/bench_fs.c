@@ -3,9 +3,9 @@
 /*
  * bench_fs -- the mount.
  *
- *      bench_fs fs_read [MIB]    a file read cold : the least FUSE program that serves the same bytes
- *                                a file read hot  : the same file on tmpfs
- *      bench_fs fs_small [N]     create, read, remove N files of 4 KiB
+ *      bench_fs fs_read [MIB]    a file read cold : the least FUSE program that serves the same
+ * bytes a file read hot  : the same file on tmpfs bench_fs fs_small [N]     create, read, remove N
+ * files of 4 KiB
  *
  * Reads are of 1 MiB, as dd bs=1M does.  Cold: the kernel's cache of the file is dropped before.
  * Ratios are medians over N_PAIRS turns of (their time / our time).
@@ -86,7 +86,8 @@ mount_store(struct house *house, char *dir, size_t cap)
 {
 	snprintf(dir, cap, "%s/mnt", house->dir);
 	house_must(mkdir(dir, 0700), dir);
-	house_start(house, "tiffinfs", (char *[]){house->master, dir, "-f", "-o", "log_level=error", NULL});
+	house_start(house, "tiffinfs",
+		    (char *[]){house->master, dir, "-f", "-o", "log_level=error", NULL});
 }
 
 static void
@@ -119,9 +120,11 @@ bench_read(size_t len)
 		cold_s += a;
 		hot_s += c;
 	}
-	printf("name=fs_read mib=%zu cold_gb_per_s=%.2f hot_gb_per_s=%.2f ratio_cold_ref=%.3f ratio_hot_tmpfs=%.3f\n",
-	       len / MIB, (double)(N_PAIRS * len) / cold_s / 1e9, (double)(N_PAIRS * len) / hot_s / 1e9,
-	       house_median(cold, N_PAIRS), house_median(hot, N_PAIRS));
+	printf("name=fs_read mib=%zu cold_gb_per_s=%.2f hot_gb_per_s=%.2f ratio_cold_ref=%.3f "
+	       "ratio_hot_tmpfs=%.3f\n",
+	       len / MIB, (double)(N_PAIRS * len) / cold_s / 1e9,
+	       (double)(N_PAIRS * len) / hot_s / 1e9, house_median(cold, N_PAIRS),
+	       house_median(hot, N_PAIRS));
 
 	unlink(shm);
 	snprintf(command, sizeof(command), "fusermount3 -u %s; fusermount3 -u %s", ref_dir, dir);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * house.h -- a whole store for a bench: real master and provider programs in a directory of their own.
+ * house.h -- a whole store for a bench: real master and provider programs in a directory of their
+ * own.
  *
  * The programs are those beside the bench.  Everything ends with house_close(), also by exit().
  */

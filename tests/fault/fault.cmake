@@ -8,3 +8,14 @@ foreach(name test_store_fault test_store_crash test_store_full)
     set_tests_properties(unit/${name} PROPERTIES TIMEOUT 400) # the story is told a thousand times
   endif()
 endforeach()
+
+# Programs that fail when they are told to: see run.sh.
+add_library(tiffin_fault SHARED tests/fault/shim.c tests/fault/page.c)
+set_target_properties(tiffin_fault PROPERTIES PREFIX "")
+target_compile_options(tiffin_fault PRIVATE -fno-sanitize=all) # it stands in front of their malloc
+target_link_options(tiffin_fault PRIVATE -fno-sanitize=all)
+target_link_libraries(tiffin_fault PRIVATE ${CMAKE_DL_LIBS})
+add_executable(fault_arm tests/fault/arm.c tests/fault/page.c)
+add_executable(fault_story tests/fault/story.c tests/fault/chapters.c tests/fault/after.c
+  tests/fault/ledger.c tests/fault/page.c)
+target_link_libraries(fault_story PRIVATE tiffin_core)

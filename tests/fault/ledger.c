@@ -159,7 +159,8 @@ ledger_load(struct ledger *ledger, const char *path)
 		for (unsigned v = 0; v < n_values && v < LEDGER_VALUES_MAX; v++) {
 			struct value value;
 
-			if (fscanf(file, "%" SCNu32 " %" SCNu64, &value.seed, &value.len_bytes) != 2)
+			if (fscanf(file, "%" SCNu32 " %" SCNu64, &value.seed, &value.len_bytes) !=
+			    2)
 				break;
 			row_may_be(row, value);
 		}

@@ -9,7 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ALLOC = PAGE_ALLOC, SYS = PAGE_SYS, INTR = PAGE_INTR, SHORT = PAGE_SHORTENS, SQLITE = PAGE_SQLITE };
+enum {
+	ALLOC = PAGE_ALLOC,
+	SYS = PAGE_SYS,
+	INTR = PAGE_INTR,
+	SHORT = PAGE_SHORTENS,
+	SQLITE = PAGE_SQLITE
+};
 
 static const struct {
 	const char *name;
@@ -25,10 +31,8 @@ static const struct {
 	unsigned class;
 	int error;
 } classes[] = {
-	{"alloc", PAGE_ALLOC, PAGE_USUAL},
-	{"sys", PAGE_SYS, PAGE_USUAL},
-	{"intr", PAGE_INTR, EINTR},
-	{"short", PAGE_SHORTENS, PAGE_SHORT},
+	{"alloc", PAGE_ALLOC, PAGE_USUAL},   {"sys", PAGE_SYS, PAGE_USUAL},
+	{"intr", PAGE_INTR, EINTR},          {"short", PAGE_SHORTENS, PAGE_SHORT},
 	{"sqlite", PAGE_SQLITE, PAGE_USUAL},
 };
 
@@ -36,9 +40,9 @@ static const struct {
 	const char *name;
 	int error;
 } errors[] = {
-	{"ENOMEM", ENOMEM}, {"NOMEM", ENOMEM},   {"ENOSPC", ENOSPC}, {"FULL", ENOSPC},
-	{"EIO", EIO},	    {"IOERR", EIO},	 {"EMFILE", EMFILE}, {"EINTR", EINTR},
-	{"EAGAIN", EAGAIN}, {"BUSY", EAGAIN},	 {"EPIPE", EPIPE},   {"ECONNRESET", ECONNRESET},
+	{"ENOMEM", ENOMEM},    {"NOMEM", ENOMEM}, {"ENOSPC", ENOSPC}, {"FULL", ENOSPC},
+	{"EIO", EIO},          {"IOERR", EIO},    {"EMFILE", EMFILE}, {"EINTR", EINTR},
+	{"EAGAIN", EAGAIN},    {"BUSY", EAGAIN},  {"EPIPE", EPIPE},   {"ECONNRESET", ECONNRESET},
 	{"short", PAGE_SHORT},
 };
 

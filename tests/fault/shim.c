@@ -243,8 +243,8 @@ WRAP(void *, realloc, NULL, (void *at, size_t n), at, n)
 WRAP(char *, strdup, NULL, (const char *text), text)
 WRAP(char *, strndup, NULL, (const char *text, size_t n), text, n)
 WRAP(void *, aligned_alloc, NULL, (size_t align, size_t n), align, n)
-WRAP(void *, mmap, MAP_FAILED, (void *at, size_t len, int prot, int flags, int fd, off_t offset), at,
-     len, prot, flags, fd, offset)
+WRAP(void *, mmap, MAP_FAILED, (void *at, size_t len, int prot, int flags, int fd, off_t offset),
+     at, len, prot, flags, fd, offset)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
@@ -315,11 +315,12 @@ ioctl(int fd, unsigned long request, ...)
 WRAP_MOVE(send, (int fd, const void *at, size_t len, int flags), fd, at, len, flags)
 WRAP_MOVE(recv, (int fd, void *at, size_t len, int flags), fd, at, len, flags)
 WRAP_MOVE(sendto,
-	  (int fd, const void *at, size_t len, int flags, const struct sockaddr *to, socklen_t to_len),
+	  (int fd, const void *at, size_t len, int flags, const struct sockaddr *to,
+	   socklen_t to_len),
 	  fd, at, len, flags, to, to_len)
 WRAP_MOVE(recvfrom,
-	  (int fd, void *at, size_t len, int flags, struct sockaddr *from, socklen_t *from_len), fd, at,
-	  len, flags, from, from_len)
+	  (int fd, void *at, size_t len, int flags, struct sockaddr *from, socklen_t *from_len), fd,
+	  at, len, flags, from, from_len)
 
 /* halve -- a message of the first half of the bytes; iovs has room for IOVS_MAX. */
 static struct msghdr
@@ -392,16 +393,16 @@ WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t len), fd, t
 WRAP(int, socket, -1, (int domain, int type, int protocol), domain, type, protocol)
 WRAP(int, bind, -1, (int fd, const struct sockaddr *at, socklen_t len), fd, at, len)
 WRAP(int, listen, -1, (int fd, int n), fd, n)
-WRAP(int, setsockopt, -1, (int fd, int level, int name, const void *value, socklen_t len), fd, level,
+WRAP(int, setsockopt, -1, (int fd, int level, int name, const void *value, socklen_t len), fd,
+     level, name, value, len)
+WRAP(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *len), fd, level,
      name, value, len)
-WRAP(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *len), fd, level, name,
-     value, len)
 
 /* ---- waiting, threads, chance -------------------------------------------------------------- */
 
 WRAP(int, epoll_create1, -1, (int flags), flags)
-WRAP(int, epoll_ctl, -1, (int epoll_fd, int op, int fd, struct epoll_event *event), epoll_fd, op, fd,
-     event)
+WRAP(int, epoll_ctl, -1, (int epoll_fd, int op, int fd, struct epoll_event *event), epoll_fd, op,
+     fd, event)
 WRAP(int, epoll_wait, -1, (int epoll_fd, struct epoll_event *events, int n, int wait_ms), epoll_fd,
      events, n, wait_ms)
 WRAP(int, poll, -1, (struct pollfd * fds, nfds_t n, int wait_ms), fds, n, wait_ms)

@@ -457,9 +457,17 @@ toy_post(struct link *link, uint16_t type, const struct buf *payload)
 
 	w->n_heard[type]++;
 	arena_init(&arena);
-	assert_int_equal(type, MSG_release_lease);
-	assert_int_equal(msg_release_lease_decode(in, &arena, &msg), 0);
-	w->n_released += msg.n_leases;
+	if (type == MSG_put_revoke) {
+		struct buf out;
+
+		buf_init(&out);
+		(void)toy_put_revoke(w, in, &arena, &out);
+		buf_fini(&out);
+	} else {
+		assert_int_equal(type, MSG_release_lease);
+		assert_int_equal(msg_release_lease_decode(in, &arena, &msg), 0);
+		w->n_released += msg.n_leases;
+	}
 	arena_fini(&arena);
 }
 

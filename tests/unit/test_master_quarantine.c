@@ -392,6 +392,47 @@ writer_of_before_a_restart__that_is_fenced__is_proof(void **state)
 }
 
 static void
+forgotten_segment__mounted_anew__rests_whole_for_writers_that_still_map_it(void **state)
+{
+	struct scene s = scene_of(*state);
+	struct rep_leave left;
+	struct rep_ping rep;
+	uint32_t status;
+
+	ASK(s.provider, leave, &left);
+	world_pass_ms(s.w, 5200);
+	assert_null(segment_find(s.w->master, 1));
+	s.writer = world_join(s.w, 12);
+	mount_with_writers(&s);
+	assert_int_equal(resting(&s), 64 * MIB);
+	ASK(s.writer, ping, &rep, .now_ms = 1, .quiet_epoch = s.w->master->epoch);
+	assert_int_equal(resting(&s), 64 * MIB);
+
+	orders(&s, orders(&s, 0).fences[0].fence_id);
+	world_pass_ms(s.w, 100);
+	assert_int_equal(resting(&s), 0);
+	assert_true(end_start(s.writer, "k", 4096, 0, &status) != 0);
+}
+
+static void
+lost_segment__comes_back_only_when_its_readers_promises_are_over(void **state)
+{
+	struct scene s = scene_of(*state);
+	struct rep_leave left;
+
+	end_put(s.writer, "k", 1 * MIB);
+	end_get(s.writer, "k");
+	ASK(s.provider, leave, &left);
+	s.provider = world_join(s.w, 11);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(end_mount(s.provider, 1, 1, 64 * MIB), STATUS_UNAVAILABLE);
+		world_pass_ms(s.w, 490);
+	}
+	world_pass_ms(s.w, 300);
+	assert_int_equal(end_mount(s.provider, 1, 1, 64 * MIB), STATUS_OK);
+}
+
+static void
 segment_that_leaves__takes_its_resting_extents_along(void **state)
 {
 	struct scene s = scene_of(*state);
@@ -403,7 +444,7 @@ segment_that_leaves__takes_its_resting_extents_along(void **state)
 	end_get(s.writer, "b");
 	end_remove(s.writer, "b", true);
 	ASK(s.provider, unmount_segment, &rep, .n_segments = 1, .segments = &id);
-	world_pass_ms(s.w, 200);
+	world_pass_ms(s.w, 5200);
 
 	assert_null(segment_find(s.w->master, 1));
 	assert_int_equal(resting(&s), 0);
@@ -436,6 +477,9 @@ main(void)
 		WORLD_TEST(object_removed_soon_after_a_restart__rests_for_readers_of_before),
 		WORLD_TEST(writer_of_before_a_restart__that_says_it_is_quiet__is_proof),
 		WORLD_TEST(writer_of_before_a_restart__that_is_fenced__is_proof),
+		WORLD_TEST(
+			forgotten_segment__mounted_anew__rests_whole_for_writers_that_still_map_it),
+		WORLD_TEST(lost_segment__comes_back_only_when_its_readers_promises_are_over),
 		WORLD_TEST(segment_that_leaves__takes_its_resting_extents_along),
 	};
 

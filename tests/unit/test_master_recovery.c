@@ -218,7 +218,10 @@ segment_that_does_not_come_back__is_lost_after_its_time(void **state)
 		world_pass_ms(w, 1001);
 	}
 
+	end_ping(end);
+	world_pass_ms(w, 6000);
 	assert_int_equal(w->master->segments.n, 0);
+	end_ping(end);
 	assert_int_equal(end_exist(end, "empty"), STATUS_OK);
 }
 

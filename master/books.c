@@ -151,6 +151,19 @@ drop_stored(struct master *master, struct object *object, struct replica *rep,
 	object_drop_replica(object, rep);
 }
 
+/*
+ * One of several copies goes with its segment.  Who was told of it may not renew any more: the same
+ * memory may come back and be handed out.  Their promises run on, and can't be given back early.
+ */
+static void
+lease_break(const struct master *master, struct object *object)
+{
+	if (!lease_runs(object, master->now_ms))
+		return;
+	object->lease_id++;
+	object->n_holders = 1; /* those of before, who never release this round */
+}
+
 /* ---- ghosts: removed, but somebody still reads them under a lease ---- */
 
 static void
@@ -230,6 +243,7 @@ books_ghost_drop(struct master *master, struct replica *rep)
 
 	assert(object->is_ghost);
 
+	lease_break(master, object);
 	books_rest(master, rep, &terms);
 	object_drop_replica(object, rep);
 	if (object->replicas != NULL)
@@ -298,6 +312,7 @@ books_lose(struct master *master, struct replica *rep)
 	if (r < 0)
 		return err_up(r);
 	counter_sub(&master->counters.object_bytes, object->len_bytes);
+	lease_break(master, object);
 	drop_stored(master, object, rep, REPLICA_FAILED);
 	return 0;
 }

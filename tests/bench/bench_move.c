@@ -30,6 +30,8 @@
 #define BYTES_A_LEG (128 * MIB) /* moved in one leg of a pair */
 #define RAW_PIECE   (1 * MIB)
 #define N_ROUNDS    4000
+#define RING_BYTES  (256 * MIB)
+#define N_BATCH     16
 
 static void *
 warm(size_t len)
@@ -174,41 +176,113 @@ tell(const char *name, size_t len, const char *word, double *ratios, double our_
 	       (double)(len * n_ops) / our_s / 1e9, word, house_median(ratios, N_PAIRS));
 }
 
+/* As many objects as fill the ring: each get finds its source out of the cache, and its buffer
+ * warm. */
+struct ring {
+	size_t n, len;
+	char (*keys)[32];
+	struct tiffin_view **views;
+	const void **there;
+};
+
+static void
+ring_fill(struct ring *ring, struct tiffin_client *client, size_t len, char *buf)
+{
+	*ring = (struct ring){.n = RING_BYTES / len, .len = len};
+	ring->keys = calloc(ring->n, sizeof(*ring->keys));
+	ring->views = calloc(ring->n, sizeof(*ring->views));
+	ring->there = calloc(ring->n, sizeof(*ring->there));
+	for (size_t i = 0; i < ring->n; i++) {
+		uint64_t there_len;
+
+		snprintf(ring->keys[i], sizeof(ring->keys[i]), "object-%zu", i);
+		put_one(client, ring->keys[i], buf, len);
+		house_must(tiffin_view_open(client, ring->keys[i], &ring->views[i]), "view");
+		house_must(tiffin_view_borrow(ring->views[i], 0, &ring->there[i], &there_len),
+			   "borrow");
+		house_must(there_len < len, "borrowed length");
+	}
+}
+
+static void
+ring_drop(struct ring *ring)
+{
+	for (size_t i = 0; i < ring->n; i++)
+		tiffin_view_close(ring->views[i]);
+	free(ring->keys);
+	free(ring->views);
+	free(ring->there);
+}
+
+static double
+ring_copy(const struct ring *ring, char *buf)
+{
+	double began = house_now_s();
+
+	for (size_t i = 0; i < ring->n; i++) {
+		memcpy(buf, ring->there[i], ring->len);
+		__asm__ volatile("" : : "r"(buf) : "memory");
+	}
+	return house_now_s() - began;
+}
+
+static double
+ring_get(const struct ring *ring, struct tiffin_client *client, char *buf)
+{
+	double began = house_now_s();
+
+	for (size_t i = 0; i < ring->n; i++)
+		get_one(client, ring->keys[i], buf, ring->len);
+	return house_now_s() - began;
+}
+
+static double
+ring_get_batches(const struct ring *ring, struct tiffin_client *client, char *buf)
+{
+	struct iovec slice = {buf, ring->len};
+	double began = house_now_s();
+
+	for (size_t i = 0; i < ring->n; i += N_BATCH) {
+		struct tiffin_item items[N_BATCH];
+
+		memset(items, 0, sizeof(items));
+		for (size_t k = 0; k < N_BATCH; k++)
+			items[k] = (struct tiffin_item){.key = ring->keys[(i + k) % ring->n],
+							.slices = &slice,
+							.n_slices = 1};
+		house_must(tiffin_get_batch(client, items, N_BATCH), "tiffin_get_batch");
+		for (size_t k = 0; k < N_BATCH; k++)
+			house_must(items[k].result, "item");
+	}
+	return house_now_s() - began;
+}
+
 static void
 bench_shm(size_t len)
 {
 	struct house house;
 	struct tiffin_client *client;
-	struct tiffin_view *view;
-	const void *there;
-	uint64_t there_len;
+	struct ring ring;
 	char *buf = warm(len);
-	double ratios[N_PAIRS], our_s = 0;
-	size_t n_ops = BYTES_A_LEG / len;
+	double single[N_PAIRS], batch[N_PAIRS], single_s = 0, batch_s = 0;
 
-	house_open(&house, "512MiB", "unix");
+	house_open(&house, "768MiB", "unix");
 	client = house_client(&house);
-	put_one(client, "object", buf, len);
-	house_must(tiffin_view_open(client, "object", &view), "tiffin_view_open");
-	house_must(tiffin_view_borrow(view, 0, &there, &there_len), "tiffin_view_borrow");
-	house_must(there_len < len, "borrowed length");
-	get_one(client, "object", buf, len);
+	ring_fill(&ring, client, len, buf);
+	ring_get(&ring, client, buf);
 	for (int i = 0; i < N_PAIRS; i++) {
-		double began = house_now_s(), ours;
+		double a = ring_get(&ring, client, buf), b = ring_copy(&ring, buf);
+		double c = len <= 4 * MIB ? ring_get_batches(&ring, client, buf) : a;
 
-		for (size_t n = 0; n < n_ops; n++)
-			get_one(client, "object", buf, len);
-		ours = house_now_s() - began;
-		began = house_now_s();
-		for (size_t n = 0; n < n_ops; n++) {
-			memcpy(buf, there, len);
-			__asm__ volatile("" : : "r"(buf) : "memory");
-		}
-		ratios[i] = (house_now_s() - began) / ours;
-		our_s += ours;
+		single[i] = b / a;
+		batch[i] = b / c;
+		single_s += a;
+		batch_s += c;
 	}
-	tell("get_shm", len, "ratio_memcpy", ratios, our_s, n_ops * N_PAIRS);
-	tiffin_view_close(view);
+	tell("get_shm", len, "ratio_memcpy", single, single_s, ring.n * N_PAIRS);
+	if (len <= 4 * MIB)
+		tell("get_shm_batch", len, "ratio_memcpy", batch, batch_s, ring.n * N_PAIRS);
+	ring_drop(&ring);
 	tiffin_close(client);
 	house_close(&house);
 	munmap(buf, len);

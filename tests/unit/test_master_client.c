@@ -103,6 +103,30 @@ object_with_two_copies__outlives_one_of_its_providers(void **state)
 }
 
 static void
+lease__on_an_object_that_loses_a_copy__can_be_neither_renewed_nor_ended_early(void **state)
+{
+	struct world *w = *state;
+	struct end *a = world_join(w, 11), *b = world_join(w, 12);
+	struct rec_put put = {span_of("k", 1), 4096};
+	struct rec_object_place old, fresh;
+	struct rep_put_start rep;
+	struct rep_leave left;
+
+	end_mount(a, 1, 1, 64 * MIB);
+	end_mount(b, 2, 1, 64 * MIB);
+	ASK(b, put_start, &rep, .replica_num = 2, .n_puts = 1, .puts = &put);
+	end_finish(b, rep.places[0].object_id, 4096);
+	old = end_get(b, "k");
+	ASK(a, leave, &left);
+
+	assert_int_equal(end_renew(b, old.object_id, old.lease_id), STATUS_LEASE_EXPIRED);
+	fresh = end_get(b, "k");
+	assert_int_equal(fresh.n_replicas, 1);
+	end_release(b, fresh.object_id, fresh.lease_id);
+	assert_int_equal(end_remove(b, "k", false), STATUS_HAS_LEASE);
+}
+
+static void
 lost_writer__leaves_its_puts_behind_a_fence(void **state)
 {
 	struct world *w = *state;
@@ -312,6 +336,8 @@ main(void)
 		WORLD_TEST(segment_of_a_suspect__gets_no_new_data__and_is_back_with_the_first_word),
 		WORLD_TEST(lost_provider__takes_its_segment_and_objects_along),
 		WORLD_TEST(object_with_two_copies__outlives_one_of_its_providers),
+		WORLD_TEST(
+			lease__on_an_object_that_loses_a_copy__can_be_neither_renewed_nor_ended_early),
 		WORLD_TEST(lost_writer__leaves_its_puts_behind_a_fence),
 		WORLD_TEST(stall_of_the_master__counts_as_silence_for_nobody),
 		WORLD_TEST(rejoin__of_a_suspect__makes_it_whole_again),

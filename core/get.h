@@ -27,7 +27,7 @@ struct fetch {
 	const struct rec_object_place *place;
 	uint64_t asked_ns;
 	bool may_retry, is_away; /* away: its providers are, and may come back */
-	size_t at_replica; /* the one being read */
+	size_t at_replica;       /* the one being read */
 	size_t first_op, n_ops;
 	struct spot *spot;
 };

@@ -200,8 +200,7 @@ become_ghost(struct master *master, struct object *object)
 
 	if (r < 0)
 		return err_new(-ENOMEM);
-	object_each_replica(object, rep)
-	{
+	object_each_replica(object, rep) {
 		r = claim_copy(master, rep);
 		if (r < 0) {
 			unclaim(master, object, rep);
@@ -222,7 +221,8 @@ books_scrap(struct master *master, struct object *object, enum replica_state to)
 	object->batch = master->batch; /* of its removal, from now on */
 	if (object->replicas != NULL && lease_runs(object, master->now_ms) &&
 	    become_ghost(master, object) == 0) {
-		object_each_replica(object, rep) replica_move(rep, to);
+		object_each_replica(object, rep)
+			replica_move(rep, to);
 		return;
 	}
 	while (object->replicas != NULL)
@@ -327,8 +327,8 @@ books_changed(struct master *master, enum change_kind kind, const struct object 
 	change = malloc(sizeof(*change) + object->key.len_bytes);
 	if (change == NULL || vec_push(&master->changes, change) < 0) {
 		free(change);
-		list_each(&master->watches, link) list_of(link, struct watch, at_master)
-			->overflowed = true;
+		list_each(&master->watches, link)
+			list_of(link, struct watch, at_master)->overflowed = true;
 		return;
 	}
 	change->batch = master->batch;

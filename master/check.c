@@ -36,7 +36,8 @@ count(const struct list *list)
 {
 	size_t n = 0;
 
-	list_each(list, link) n++;
+	list_each(list, link)
+		n++;
 	return n;
 }
 
@@ -123,7 +124,8 @@ check_replica(const struct segment *segment, const struct replica *rep)
 	replica_check(rep);
 	assert(rep->segment == segment);
 	assert(rep->object->magic == OBJECT_MAGIC);
-	object_each_replica(rep->object, other) is_its_objects |= other == rep;
+	object_each_replica(rep->object, other)
+		is_its_objects |= other == rep;
 	assert(is_its_objects);
 }
 
@@ -133,8 +135,7 @@ check_rests(const struct segment *segment, struct helds *helds)
 	uint64_t bytes = 0;
 	size_t n_gated = 0;
 
-	list_each(&segment->rests, link)
-	{
+	list_each(&segment->rests, link) {
 		const struct rest *rest = list_of(link, struct rest, at_segment);
 
 		assert(rest->segment == segment);
@@ -155,20 +156,19 @@ check_gates(const struct master *master, const struct segment *segment)
 {
 	size_t n_fences = 0;
 
-	list_each(&segment->gates, link)
-	{
+	list_each(&segment->gates, link) {
 		const struct gate *gate = list_of(link, struct gate, at_segment);
 
 		assert(gate->waits_for_mount || !list_is_empty(&gate->fences));
-		list_each(&gate->fences, at)
-		{
+		list_each(&gate->fences, at) {
 			const struct fence *fence = list_of(at, struct fence, at_gate);
 
 			assert(fence->gate == gate && fence->segment == segment);
 			assert(map_get(&master->quarantine.fences, fence->id) == fence);
 			n_fences++;
 		}
-		list_each(&gate->rests, at) assert(list_of(at, struct rest, at_stage)->is_gated);
+		list_each(&gate->rests, at)
+			assert(list_of(at, struct rest, at_stage)->is_gated);
 	}
 	return n_fences;
 }
@@ -185,8 +185,7 @@ check_segment(const struct master *master, const struct segment *segment, size_t
 	assert(segment_is_here(segment) == (segment->client != NULL));
 	alloc_check(segment->alloc);
 	assert(count(&segment->replicas) == segment->n_replicas);
-	list_each(&segment->replicas, link)
-	{
+	list_each(&segment->replicas, link) {
 		const struct replica *rep = list_of(link, struct replica, at_segment);
 
 		check_replica(segment, rep);
@@ -212,8 +211,7 @@ check_segments(const struct master *master)
 
 	assert(count(&master->all_segments) == master->segments.n);
 	assert(counter_get(&master->counters.segments) == master->segments.n);
-	list_each(&master->all_segments, link)
-	{
+	list_each(&master->all_segments, link) {
 		const struct segment *segment = list_of(link, struct segment, at_master);
 
 		check_segment(master, segment, &n_gated, &n_fences);
@@ -240,8 +238,7 @@ check_copies(const struct object *object, unsigned states, uint64_t len_bytes)
 {
 	unsigned n = 0;
 
-	object_each_replica(object, rep)
-	{
+	object_each_replica(object, rep) {
 		assert(rep->object == object);
 		assert(states & (1u << rep->state));
 		assert(extents_bytes(rep) == len_bytes);
@@ -281,7 +278,8 @@ check_indexed(const struct master *master)
 	assert(counter_get(&master->counters.objects) == master->objects.n);
 	assert(counter_get(&master->counters.object_bytes) == copies_bytes);
 	assert(count(&master->lru) == n_with_bytes);
-	list_each(&master->lru, link) assert(list_of(link, struct object, at_lru)->is_indexed);
+	list_each(&master->lru, link)
+		assert(list_of(link, struct object, at_lru)->is_indexed);
 }
 
 static void
@@ -289,8 +287,7 @@ check_ghosts(const struct master *master)
 {
 	size_t n = 0;
 
-	list_each(&master->ghost_list, link)
-	{
+	list_each(&master->ghost_list, link) {
 		const struct object *object = list_of(link, struct object, at_lru);
 
 		assert(object->magic == OBJECT_MAGIC);
@@ -327,8 +324,7 @@ check_puts(const struct master *master)
 	uint64_t hash;
 	void *value;
 
-	list_each(&master->puts, link)
-	{
+	list_each(&master->puts, link) {
 		const struct put *put = list_of(link, struct put, at_lease);
 
 		assert(put->lease_until_ms >= last_ms);
@@ -362,8 +358,7 @@ check_client(const struct master *master, const struct client *client)
 		assert(list_of(link, struct segment, at_client)->client == client);
 	list_each(&client->puts, link)
 		assert(list_of(link, struct put, at_client)->client == client);
-	list_each(&client->answers, link)
-	{
+	list_each(&client->answers, link) {
 		const struct answer *answer = list_of(link, struct answer, at_client);
 
 		assert(answer->client == client);
@@ -380,8 +375,7 @@ check_clients(const struct master *master)
 	assert(counter_get(&master->counters.clients) == master->clients.n);
 	list_each(&master->heard, link)
 		check_client(master, list_of(link, struct client, at_heard));
-	list_each(&master->peers, link)
-	{
+	list_each(&master->peers, link) {
 		const struct peer *peer = list_of(link, struct peer, at_master);
 
 		assert(implies(peer->client != NULL, peer->client->peer == peer));

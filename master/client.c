@@ -35,7 +35,8 @@ client_free(struct client *client)
 	assert(list_is_empty(&client->segments) && list_is_empty(&client->puts));
 	assert(client->peer == NULL);
 
-	list_each_safe(&client->answers, link) answer_free(list_of(link, struct answer, at_client));
+	list_each_safe(&client->answers, link)
+		answer_free(list_of(link, struct answer, at_client));
 	list_remove(&client->at_heard);
 	free(client->name);
 	free(client->host);
@@ -64,8 +65,7 @@ client_set_words(struct client *client, const uint8_t *name, uint32_t name_len, 
 static void
 forget_old(struct client *client)
 {
-	list_each_safe(&client->answers, link)
-	{
+	list_each_safe(&client->answers, link) {
 		struct answer *answer = list_of(link, struct answer, at_client);
 
 		if (client->n_answers < ANSWERS_MAX && client->answer_bytes <= ANSWER_BYTES_MAX)

@@ -15,6 +15,7 @@
 #include "master/handle.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
+#include "transfer/base/num.h"
 
 /* ---- one function a message: decode, then handle ---- */
 
@@ -216,8 +217,9 @@ refuse(struct peer *peer, const struct frame *frame, int status)
 static bool
 is_parked(const struct peer *peer, uint64_t request_id)
 {
-	list_each(&peer->parked, link) if (list_of(link, struct parked, at_peer)->request_id ==
-					   request_id) return true;
+	list_each(&peer->parked, link)
+		if (list_of(link, struct parked, at_peer)->request_id == request_id)
+			return true;
 	return false;
 }
 
@@ -267,8 +269,7 @@ master_receive(struct peer *peer, const struct frame *frame)
 static void
 release(struct master *master, struct list *held, uint64_t done)
 {
-	list_each_safe(held, link)
-	{
+	list_each_safe(held, link) {
 		struct answer *answer = list_of(link, struct answer, at_held);
 
 		if (answer->batch > done)
@@ -302,6 +303,16 @@ master_dirty(struct master *master)
 
 /* ---- waiting for room ---- */
 
+/* Just after a start nothing comes free before the leases of before are over: that is worth waiting
+ * for. */
+static uint64_t
+wait_end(const struct master *master)
+{
+	uint64_t until_ms = num_max(master->now_ms, master->leases_of_before_ms);
+
+	return until_ms + master->limits.put_wait_ms;
+}
+
 int
 park(struct master *master, struct peer *peer, const struct frame *frame)
 {
@@ -317,9 +328,8 @@ park(struct master *master, struct peer *peer, const struct frame *frame)
 	parked->peer = peer;
 	parked->type = frame->type;
 	parked->request_id = frame->request_id;
-	parked->until_ms = master->parked_until_ms != 0
-				   ? master->parked_until_ms
-				   : master->now_ms + master->limits.put_wait_ms;
+	parked->until_ms =
+		master->parked_until_ms != 0 ? master->parked_until_ms : wait_end(master);
 	list_link_init(&parked->at_peer);
 	list_link_init(&parked->at_master);
 	list_push_back(&peer->parked, &parked->at_peer);

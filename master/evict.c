@@ -49,8 +49,7 @@ evict_to_mark(struct master *master)
 		return;
 	high = master->size_bytes / 100 * master->limits.evict_high_pct;
 	low = master->size_bytes / 100 * master->limits.evict_low_pct;
-	list_each(&master->all_segments, link)
-	{
+	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (segment_is_here(segment))

@@ -57,8 +57,7 @@ tell_copies(struct buf *out, const struct object *object, bool suspect)
 {
 	int r = 0;
 
-	object_each_replica(object, rep)
-	{
+	object_each_replica(object, rep) {
 		if (!is_offered(rep) || (rep->segment->state == SEGMENT_SUSPECT) != suspect)
 			continue;
 		if (r == 0)
@@ -93,7 +92,8 @@ tell_object(struct master *master, struct buf *out, struct object *object, uint3
 	int r = rec_object_place_encode(out,
 					&rec); /* ends in an empty list: its count is set below */
 
-	object_each_replica(object, rep) n += is_offered(rep);
+	object_each_replica(object, rep)
+		n += is_offered(rep);
 	if (r == 0)
 		codec_list_end(out, buf_len(out) - sizeof(uint32_t), n);
 	if (r == 0)

@@ -34,8 +34,7 @@ tell_replicas(struct buf *out, const struct put *put)
 {
 	int r = codec_put_u32(out, put->object->n_replicas);
 
-	object_each_replica(put->object, rep)
-	{
+	object_each_replica(put->object, rep) {
 		if (r == 0)
 			r = codec_put_u64(out, rep->segment->id);
 		if (r == 0)
@@ -71,14 +70,22 @@ status_of(int outcome)
 	}
 }
 
-/* No room: send on their way what may go, and wait, unless even an empty box would be too small. */
+/*
+ * No room: send on their way what may go, less what is going already, and wait; unless even an
+ * empty box would be too small, or nothing moves: nothing rests, nobody is putting, nothing may go.
+ */
 static bool
 make_room(struct master *master, uint64_t bytes)
 {
+	uint64_t wanted = num_add_sat(bytes, bytes / 4);
+	uint64_t resting = master->quarantine.resting_bytes;
+	uint64_t going = 0;
+
 	if (master->is_last_try || !may_hold(master, bytes))
 		return false;
-	if (evict_bytes(master, num_add_sat(bytes, bytes / 4), 4 * BATCH_MAX) == 0 &&
-	    master->quarantine.resting_bytes == 0)
+	if (wanted > resting)
+		going = evict_bytes(master, wanted - resting, 4 * BATCH_MAX);
+	if (going == 0 && resting == 0 && list_is_empty(&master->puts))
 		return false;
 	store_want_sync(master->store);
 	return true;

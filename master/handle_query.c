@@ -100,8 +100,7 @@ handle_space(struct peer *peer, const struct msg_space *msg, struct buf *out)
 	};
 
 	(void)msg;
-	list_each(&master->all_segments, link)
-	{
+	list_each(&master->all_segments, link) {
 		const struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (!segment_is_here(segment))

@@ -133,8 +133,7 @@ tell_all(struct peer *peer, struct buf *out, uint64_t after_id)
 
 	if (all == NULL || codec_list_begin(out, &at) != 0)
 		return STATUS_UNAVAILABLE;
-	list_each(&master->all_segments, link)
-	{
+	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (segment->id > after_id)

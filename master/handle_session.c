@@ -128,8 +128,7 @@ handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 static void
 hear_provider(struct client *client, const struct msg_ping *msg, struct master *master)
 {
-	list_each(&client->segments, link)
-	{
+	list_each(&client->segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_client);
 
 		segment->clock_there_ms = msg->now_ms;
@@ -145,8 +144,7 @@ hear_provider(struct client *client, const struct msg_ping *msg, struct master *
 static void
 hear_quiet(struct master *master, const struct client *client)
 {
-	list_each(&master->all_segments, link)
-	{
+	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (!list_is_empty(&segment->gates))
@@ -162,16 +160,13 @@ tell_fences(struct master *master, const struct client *client, struct buf *out)
 
 	if (codec_list_begin(out, &at) != 0)
 		return STATUS_UNAVAILABLE;
-	list_each(&client->segments, at_client)
-	{
+	list_each(&client->segments, at_client) {
 		const struct segment *segment = list_of(at_client, struct segment, at_client);
 
-		list_each(&segment->gates, at_segment)
-		{
+		list_each(&segment->gates, at_segment) {
 			struct gate *gate = list_of(at_segment, struct gate, at_segment);
 
-			list_each(&gate->fences, at_gate)
-			{
+			list_each(&gate->fences, at_gate) {
 				struct fence *fence = list_of(at_gate, struct fence, at_gate);
 				struct rec_fence rec = {fence->id, fence->client_id};
 

@@ -104,8 +104,9 @@ load_replica(const struct loading *loading, struct object *object,
 
 	if (segment == NULL)
 		return refuse(loading, "a replica on no segment", object->id);
-	object_each_replica(object, other) if (other->segment == segment) return refuse(
-		loading, "two replicas on one segment", object->id);
+	object_each_replica(object, other)
+		if (other->segment == segment)
+			return refuse(loading, "two replicas on one segment", object->id);
 	for (uint32_t i = 0; i < record->n_extents; i++) {
 		sum += record->extents[i].len_bytes;
 		r = alloc_take_at(segment->alloc, record->extents[i]);
@@ -221,8 +222,7 @@ load(struct master *master, char *why, size_t why_cap)
 		return err_new(-EBADMSG); /* STORE_E_DAMAGED; why names the row */
 	if (r < 0)
 		return err_up(r);
-	list_each(&master->all_segments, link)
-	{
+	list_each(&master->all_segments, link) {
 		r = quarantine_gaps(&master->quarantine, list_of(link, struct segment, at_master),
 				    until_ms);
 		if (r < 0)
@@ -339,8 +339,7 @@ master_free(struct master *master)
 			    /* is_quiet= */ true);
 	free_objects(master, &master->objects);
 	free_objects(master, &master->ghosts);
-	list_each_safe(&master->all_segments, link)
-	{
+	list_each_safe(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		while (!quarantine_drop(&master->quarantine, segment, UINT32_MAX))
@@ -386,8 +385,10 @@ master_peer_new(struct master *master, bool is_trusted, struct peer **ret_peer)
 void
 peer_detach(struct peer *peer)
 {
-	list_each_safe(&peer->watches, link) watch_free(list_of(link, struct watch, at_peer));
-	list_each_safe(&peer->parked, link) parked_free(list_of(link, struct parked, at_peer));
+	list_each_safe(&peer->watches, link)
+		watch_free(list_of(link, struct watch, at_peer));
+	list_each_safe(&peer->parked, link)
+		parked_free(list_of(link, struct parked, at_peer));
 	if (peer->client != NULL)
 		peer->client->peer = NULL;
 	peer->client = NULL;

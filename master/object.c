@@ -112,8 +112,7 @@ object_add_replica(struct object *object, struct segment *segment, const struct 
 	struct replica **end = &object->replicas;
 	int r;
 
-	object_each_replica(object, other)
-	{
+	object_each_replica(object, other) {
 		assert(other->segment != segment);
 		if (other == rep)
 			rep = NULL;
@@ -159,7 +158,8 @@ object_is_readable(const struct object *object)
 	if (object->len_bytes == 0)
 		return true;
 
-	object_each_replica(object, rep) if (rep->state == REPLICA_COMPLETE &&
-					     segment_is_here(rep->segment)) return true;
+	object_each_replica(object, rep)
+		if (rep->state == REPLICA_COMPLETE && segment_is_here(rep->segment))
+			return true;
 	return false;
 }

@@ -42,14 +42,18 @@ give_extents(struct segment *segment, const struct extent *extents, size_t n)
 static bool
 is_on_host(const struct object *object, const char *host)
 {
-	object_each_replica(object, rep) if (strcmp(rep->segment->host, host) == 0) return true;
+	object_each_replica(object, rep)
+		if (strcmp(rep->segment->host, host) == 0)
+			return true;
 	return false;
 }
 
 static bool
 is_on_segment(const struct object *object, const struct segment *segment)
 {
-	object_each_replica(object, rep) if (rep->segment == segment) return true;
+	object_each_replica(object, rep)
+		if (rep->segment == segment)
+			return true;
 	return false;
 }
 

@@ -472,8 +472,9 @@ journal_object(struct master *master, const struct object *object, const struct 
 		.replicas = replicas,
 	};
 
-	object_each_replica(object, rep) replicas[record.n_replicas++] =
-		(struct replica_record){rep->segment->id, rep->n_extents, replica_extents(rep)};
+	object_each_replica(object, rep)
+		replicas[record.n_replicas++] = (struct replica_record){
+			rep->segment->id, rep->n_extents, replica_extents(rep)};
 	return books_journal(master, &record);
 }
 
@@ -545,11 +546,12 @@ put_close(struct master *master, struct put *put, const struct put_done *done)
 		return err_up(r);
 
 	put_detach(master, put);
-	object_each_replica(object, rep)
-	{
+	object_each_replica(object, rep) {
 		unclaim_extents(master, rep, rep->n_extents);
 		replica_move(rep, REPLICA_COMPLETE);
 	}
+	if (!list_is_empty(&master->parked))
+		master->has_new_room = true; /* it may be evicted now */
 	counter_add(&master->counters.puts_ended, 1);
 	counter_add(&master->counters.put_bytes, object->len_bytes);
 	books_changed(master, CHANGE_PUT, object);

@@ -165,8 +165,7 @@ gate_open_if_done(struct quarantine *q, struct gate *gate, uint64_t now_ms)
 	if (gate->waits_for_mount || !list_is_empty(&gate->fences))
 		return;
 
-	list_each_safe(&gate->rests, link)
-	{
+	list_each_safe(&gate->rests, link) {
 		list_remove(link);
 		q->n_gated--;
 		list_of(link, struct rest, at_stage)->is_gated = false;
@@ -225,8 +224,7 @@ gate_for(struct quarantine *q, struct segment *segment, uint64_t writer_id)
 {
 	struct gate *gate;
 
-	list_each(&segment->gates, link)
-	{
+	list_each(&segment->gates, link) {
 		struct list_link *first;
 
 		gate = list_of(link, struct gate, at_segment);
@@ -386,8 +384,7 @@ int
 quarantine_mounted(struct quarantine *q, struct segment *segment, const uint64_t *writers,
 		   size_t n_writers, uint64_t now_ms)
 {
-	list_each_safe(&segment->gates, at_gate)
-	{
+	list_each_safe(&segment->gates, at_gate) {
 		struct gate *gate = list_of(at_gate, struct gate, at_segment);
 
 		if (gate->waits_for_mount) {
@@ -399,8 +396,7 @@ quarantine_mounted(struct quarantine *q, struct segment *segment, const uint64_t
 			}
 			gate->waits_for_mount = false;
 		} else {
-			list_each_safe(&gate->fences, at_fence)
-			{
+			list_each_safe(&gate->fences, at_fence) {
 				struct fence *fence = list_of(at_fence, struct fence, at_gate);
 
 				if (!is_among(fence->client_id, writers, n_writers))
@@ -429,14 +425,12 @@ quarantine_fenced(struct quarantine *q, uint64_t id, const struct client *provid
 void
 quarantine_quiet(struct quarantine *q, struct segment *segment, uint64_t client_id, uint64_t now_ms)
 {
-	list_each_safe(&segment->gates, at_gate)
-	{
+	list_each_safe(&segment->gates, at_gate) {
 		struct gate *gate = list_of(at_gate, struct gate, at_segment);
 
 		if (!gate->is_of_before || gate->waits_for_mount)
 			continue;
-		list_each_safe(&gate->fences, at_fence)
-		{
+		list_each_safe(&gate->fences, at_fence) {
 			struct fence *fence = list_of(at_fence, struct fence, at_gate);
 
 			if (fence->client_id == client_id)
@@ -457,8 +451,7 @@ quarantine_turn(struct quarantine *q, uint64_t now_ms, uint64_t synced_batch, un
 		heap_remove(q, rest);
 		enter_syncing(q, rest, now_ms);
 	}
-	list_each_safe(&q->syncing, link)
-	{
+	list_each_safe(&q->syncing, link) {
 		struct rest *rest = list_of(link, struct rest, at_stage);
 
 		if (max_steps-- == 0)
@@ -476,8 +469,7 @@ quarantine_turn(struct quarantine *q, uint64_t now_ms, uint64_t synced_batch, un
 bool
 quarantine_drop(struct quarantine *q, struct segment *segment, unsigned max_steps)
 {
-	list_each_safe(&segment->rests, link)
-	{
+	list_each_safe(&segment->rests, link) {
 		struct rest *rest = list_of(link, struct rest, at_segment);
 
 		if (max_steps-- == 0)
@@ -488,8 +480,7 @@ quarantine_drop(struct quarantine *q, struct segment *segment, unsigned max_step
 			q->n_gated--;
 		rest_end(q, rest, /* give_back= */ false);
 	}
-	list_each_safe(&segment->gates, link)
-	{
+	list_each_safe(&segment->gates, link) {
 		struct gate *gate = list_of(link, struct gate, at_segment);
 
 		list_each_safe(&gate->fences, at_fence)

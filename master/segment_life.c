@@ -24,8 +24,7 @@ name_is(const struct segment *segment, struct span name)
 static struct segment *
 find_name(const struct master *master, struct span name)
 {
-	list_each(&master->all_segments, link)
-	{
+	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (segment->state != SEGMENT_LEAVING && name_is(segment, name))
@@ -41,8 +40,7 @@ list_placeable(struct master *master)
 {
 	master->placeable.n = 0;
 	master->size_bytes = 0;
-	list_each(&master->all_segments, link)
-	{
+	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (segment_is_here(segment))
@@ -282,8 +280,7 @@ client_lost(struct master *master, struct client *client, bool is_quiet)
 		  client->name, client->n_segments, client->n_puts);
 	if (client->peer != NULL)
 		peer_detach(client->peer);
-	list_each_safe(&client->puts, link)
-	{
+	list_each_safe(&client->puts, link) {
 		put_fail(master, list_of(link, struct put, at_client), is_quiet);
 		counter_add(&master->counters.puts_expired, 1);
 	}

@@ -277,8 +277,7 @@ server_free(struct server *server)
 	if (server == NULL)
 		return;
 
-	list_each_safe(&server->conns, link)
-	{
+	list_each_safe(&server->conns, link) {
 		struct conn *conn = list_of(link, struct conn, at_server);
 
 		conn_write(conn);

@@ -12,8 +12,7 @@
 static void
 free_batches(struct list *batches)
 {
-	list_each_safe(batches, link)
-	{
+	list_each_safe(batches, link) {
 		struct store_batch *batch = list_of(link, struct store_batch, at);
 
 		list_remove(link);
@@ -27,7 +26,8 @@ count_batches(const struct list *batches)
 {
 	size_t n = 0;
 
-	list_each(batches, link) n++;
+	list_each(batches, link)
+		n++;
 	return n;
 }
 

@@ -144,8 +144,7 @@ apply_group(struct store *store, uint64_t *ret_n_records)
 	int rc = SQLITE_OK;
 
 	*ret_n_records = 0;
-	list_each(&store->group, link)
-	{
+	list_each(&store->group, link) {
 		const struct journal *journal = &list_of(link, struct store_batch, at)->journal;
 		struct record record;
 		size_t at = 0;
@@ -178,8 +177,7 @@ is_sync_due(struct store *store)
 static bool
 group_wants_sync(const struct store *store)
 {
-	list_each(&store->group, link)
-	{
+	list_each(&store->group, link) {
 		if (list_of(link, struct store_batch, at)->journal.wants_sync)
 			return true;
 	}
@@ -226,8 +224,7 @@ publish(struct store *store, bool is_synced, uint64_t n_records)
 		store->synced = store->committed;
 
 	lock_take(&store->lock);
-	list_each_safe(&store->group, link)
-	{
+	list_each_safe(&store->group, link) {
 		struct store_batch *batch = list_of(link, struct store_batch, at);
 
 		journal_clear(&batch->journal);

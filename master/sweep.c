@@ -168,8 +168,7 @@ sweep_segments(struct master *master)
 {
 	bool is_busy = false;
 
-	list_each_safe(&master->all_segments, link)
-	{
+	list_each_safe(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (segment_is_here(segment) && !master->progress.is_stalled)

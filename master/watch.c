@@ -23,7 +23,8 @@ n_watches(const struct peer *peer)
 {
 	size_t n = 0;
 
-	list_each(&peer->watches, link) n++;
+	list_each(&peer->watches, link)
+		n++;
 	return n;
 }
 

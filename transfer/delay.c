@@ -50,8 +50,7 @@ take_ripe(struct delay *delay, const struct batch *batch, uint64_t now_ns, uint6
 
 	*ret_next_ns = UINT64_MAX;
 	lock_take(&delay->lock);
-	list_each_safe(&delay->queued, link)
-	{
+	list_each_safe(&delay->queued, link) {
 		struct op *op = list_of(link, struct op, at);
 
 		if (wakes_at(op) <= now_ns) {
@@ -115,8 +114,7 @@ delay_free(struct transport *t)
 {
 	struct delay *delay = container_of(t, struct delay, base);
 
-	list_each_safe(&delay->queued, link)
-	{
+	list_each_safe(&delay->queued, link) {
 		list_remove(link);
 		engine_complete(t->engine, list_of(link, struct op, at), OP_E_CANCELLED);
 	}

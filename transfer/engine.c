@@ -161,8 +161,7 @@ target_get_locked(struct engine *engine, const struct target_desc *desc, struct 
 	struct list *bucket = bucket_of(engine, desc->segment_id);
 	struct target *target;
 
-	list_each(bucket, link)
-	{
+	list_each(bucket, link) {
 		target = list_of(link, struct target, at);
 		if (is_same_place(&target->desc, desc)) {
 			engine_target_ref(target);

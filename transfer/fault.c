@@ -124,8 +124,7 @@ find_turned(struct fault *fault, const struct op *op)
 	struct turned *found = NULL;
 
 	lock_take(&fault->lock);
-	list_each(&fault->turned, link)
-	{
+	list_each(&fault->turned, link) {
 		struct turned *turned = list_of(link, struct turned, at);
 
 		if (turned->op == op)

@@ -68,8 +68,7 @@ forget_fences(struct serve *serve, uint64_t now_ms)
 static struct serve_conn *
 find_conn_of(struct serve *serve, uint64_t client_id)
 {
-	list_each(&serve->conns, link)
-	{
+	list_each(&serve->conns, link) {
 		struct serve_conn *conn = list_of(link, struct serve_conn, at);
 
 		if (conn->client_id == client_id)
@@ -164,8 +163,7 @@ serve_remove(struct serve *serve, struct lent *lent)
 	lends_leave(&serve->lends, lent);
 
 	lock_take(&serve->lock);
-	list_each(&serve->conns, link)
-	{
+	list_each(&serve->conns, link) {
 		struct serve_conn *conn = list_of(link, struct serve_conn, at);
 
 		if (conn->touching != NULL && conn->touching->lent == lent)

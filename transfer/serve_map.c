@@ -88,8 +88,7 @@ grant_free(struct grant *grant)
 static void
 forget_dead(struct serve *serve)
 {
-	list_each_safe(&serve->grants, link)
-	{
+	list_each_safe(&serve->grants, link) {
 		struct grant *grant = list_of(link, struct grant, at);
 
 		if (!is_dead(grant->pidfd))
@@ -118,8 +117,7 @@ grant_new(struct serve *serve, struct lent *lent, struct lent_writer *writer, in
 static bool
 is_granted(struct serve *serve, const struct lent *lent, const struct lent_writer *who)
 {
-	list_each(&serve->grants, link)
-	{
+	list_each(&serve->grants, link) {
 		struct grant *grant = list_of(link, struct grant, at);
 
 		if (grant->lent == lent && memcmp(grant->writer, who, sizeof(*who)) == 0)
@@ -190,8 +188,7 @@ serve_grants_forget(struct serve *serve, const struct lent *lent)
 {
 	assert(lock_held(&serve->lock));
 
-	list_each_safe(&serve->grants, link)
-	{
+	list_each_safe(&serve->grants, link) {
 		struct grant *grant = list_of(link, struct grant, at);
 
 		if (lent == NULL || grant->lent == lent)
@@ -208,8 +205,7 @@ serve_grants_writers(struct serve *serve, const struct lent *lent, uint64_t *ret
 	assert(lock_held(&serve->lock));
 
 	forget_dead(serve);
-	list_each(&serve->grants, link)
-	{
+	list_each(&serve->grants, link) {
 		const struct grant *grant = list_of(link, struct grant, at);
 		bool is_told = false;
 
@@ -235,8 +231,7 @@ serve_grants_fence(struct serve *serve, uint64_t client_id)
 	assert(lock_held(&serve->lock));
 
 	forget_dead(serve);
-	list_each(&serve->grants, link)
-	{
+	list_each(&serve->grants, link) {
 		struct grant *grant = list_of(link, struct grant, at);
 
 		if (grant->writer->client_id != client_id)

@@ -57,8 +57,7 @@ peer_new(struct tcp *tcp, const struct target *target, uint64_t client_id)
 static struct tcp_peer *
 peer_find(struct tcp *tcp, const struct target *target, uint64_t client_id)
 {
-	list_each(&tcp->peers, link)
-	{
+	list_each(&tcp->peers, link) {
 		struct tcp_peer *peer = list_of(link, struct tcp_peer, at);
 
 		if (peer->client_id == client_id && peer->is_same_host == target->is_same_host &&
@@ -133,8 +132,7 @@ leave(struct tcp *tcp)
 	if (tcp->n_busy > 0 || tcp->n_orphans == 0)
 		return;
 	tcp->n_orphans = 0;
-	list_each_safe(&tcp->peers, link)
-	{
+	list_each_safe(&tcp->peers, link) {
 		struct tcp_peer *peer = list_of(link, struct tcp_peer, at);
 
 		if (peer->n_targets > 0)
@@ -258,8 +256,7 @@ static void
 hand_on(struct tcp *tcp, struct tcp_conn *conn)
 {
 	conn->reader = NULL;
-	list_each(&tcp->waiters, link)
-	{
+	list_each(&tcp->waiters, link) {
 		struct tcp_waiter *heir = list_of(link, struct tcp_waiter, at);
 
 		if (tcp_conn_carries(conn, heir->batch)) {
@@ -273,8 +270,7 @@ static void
 waiter_leave(struct tcp *tcp, struct tcp_waiter *waiter)
 {
 	list_remove(&waiter->at);
-	list_each(&tcp->peers, link)
-	{
+	list_each(&tcp->peers, link) {
 		struct tcp_peer *peer = list_of(link, struct tcp_peer, at);
 
 		for (size_t i = 0; i < TCP_CONNS_PER_PEER; i++)
@@ -317,8 +313,7 @@ look_at(struct tcp *tcp, struct tcp_waiter *waiter, struct tcp_conn *conn, struc
 static void
 lead(struct tcp *tcp, struct tcp_waiter *waiter, struct led *led)
 {
-	list_each(&tcp->peers, link)
-	{
+	list_each(&tcp->peers, link) {
 		struct tcp_peer *peer = list_of(link, struct tcp_peer, at);
 
 		for (size_t i = 0; i < TCP_CONNS_PER_PEER && !led->has_changed; i++)
@@ -329,8 +324,7 @@ lead(struct tcp *tcp, struct tcp_waiter *waiter, struct led *led)
 static void
 expire(struct tcp *tcp, struct tcp_waiter *waiter, uint64_t now_ns)
 {
-	list_each(&tcp->peers, link)
-	{
+	list_each(&tcp->peers, link) {
 		struct tcp_peer *peer = list_of(link, struct tcp_peer, at);
 
 		for (size_t i = 0; i < TCP_CONNS_PER_PEER; i++)
@@ -457,8 +451,7 @@ tcp_free(struct transport *t)
 
 	assert(tcp->n_busy == 0);
 
-	list_each_safe(&tcp->peers, link)
-	{
+	list_each_safe(&tcp->peers, link) {
 		struct tcp_peer *peer = list_of(link, struct tcp_peer, at);
 
 		for (size_t i = 0; i < TCP_CONNS_PER_PEER; i++) {

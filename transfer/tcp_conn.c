@@ -43,8 +43,7 @@ tcp_ring_done(struct tcp *tcp)
 {
 	assert(lock_held(&tcp->lock));
 
-	list_each(&tcp->waiters, link)
-	{
+	list_each(&tcp->waiters, link) {
 		struct tcp_waiter *waiter = list_of(link, struct tcp_waiter, at);
 
 		if (batch_is_done(waiter->batch))
@@ -98,8 +97,7 @@ take_off(struct tcp_conn *conn, struct op *op)
 static bool
 holds(const struct list *list, const struct batch *batch)
 {
-	list_each(list, link)
-	{
+	list_each(list, link) {
 		if (list_of(link, struct op, at)->batch == batch)
 			return true;
 	}
@@ -199,8 +197,7 @@ tcp_conn_is_stale(struct tcp *tcp, struct tcp_conn *conn)
 void
 tcp_conn_expire(struct tcp *tcp, struct tcp_conn *conn, const struct batch *batch, uint64_t now_ns)
 {
-	list_each(&conn->sent, link)
-	{
+	list_each(&conn->sent, link) {
 		struct op *op = list_of(link, struct op, at);
 
 		if (op->batch == batch && op->deadline_ns <= now_ns) {
@@ -211,8 +208,7 @@ tcp_conn_expire(struct tcp *tcp, struct tcp_conn *conn, const struct batch *batc
 	for (;;) {
 		struct op *late = NULL;
 
-		list_each(&conn->to_send, link)
-		{
+		list_each(&conn->to_send, link) {
 			struct op *op = list_of(link, struct op, at);
 
 			if (op->batch == batch && op->deadline_ns <= now_ns)
@@ -264,7 +260,8 @@ tcp_conn_open(struct tcp *tcp, struct tcp_conn *conn, uint64_t until_ns)
 	r = try_open(peer, num_min(wait_ms, (uint64_t)OPEN_MS_MAX), &fd);
 	lock_take(&tcp->lock);
 
-	list_each(&tcp->waiters, link) tcp_ring(list_of(link, struct tcp_waiter, at));
+	list_each(&tcp->waiters, link)
+		tcp_ring(list_of(link, struct tcp_waiter, at));
 	if (r == 0) {
 		conn->state = TCP_UP;
 		conn->fd = fd;

@@ -31,6 +31,8 @@ check
 
 # Everything is read by somebody.
 t rm --all -f >/dev/null || die "rm --all"
+is_empty() { [ "$(($(told used_bytes) + $(told resting_bytes)))" -eq 0 ]; }
+wait_for 5 is_empty || die "not empty: $(told resting_bytes) rest"
 objects put held/ 12 4194304
 hold held/ 12 4194304
 before=$(cpu_ms master)

@@ -92,13 +92,13 @@ end() {
 	[ -n "$pid" ] || return 0
 	kill "-$2" "$pid" 2>/dev/null
 	rm -f "$T/$1.pid"
-	n=400
-	while kill -0 "$pid" 2>/dev/null && [ $n -gt 0 ]; do
+	end_tries=400
+	while kill -0 "$pid" 2>/dev/null && [ $end_tries -gt 0 ]; do
 		sleep 0.05
-		n=$((n - 1))
+		end_tries=$((end_tries - 1))
 	done
 	wait "$pid" 2>/dev/null
-	[ $n -gt 0 ] || echo "lib: $1 ($pid) does not end" >&2
+	[ $end_tries -gt 0 ] || echo "lib: $1 ($pid) does not end" >&2
 }
 
 # freeze NAME, thaw NAME -- SIGSTOP and SIGCONT, and wait until it is so.

@@ -239,6 +239,7 @@ end_answers(struct end *end, uint64_t request_id, struct frame *ret_frame)
 	struct frame frame;
 	unsigned n = 0;
 
+	*ret_frame = (struct frame){0};
 	while (at < buf_len(&end->in)) {
 		assert_int_equal(
 			frame_peek(buf_first(&end->in) + at, buf_len(&end->in) - at, &frame, &len),

@@ -5,6 +5,7 @@
 
 #include "core/ask.h"
 #include "core/mount.h"
+#include "core/thread.h"
 #include "core/why.h"
 #include "core/writing.h"
 #include "transfer/base/err.h"
@@ -163,12 +164,12 @@ beat_start(struct tiffin_client *client)
 	beat->client = client;
 	lock_cond_init(&beat->cond);
 	client->beat = beat;
-	r = pthread_create(&beat->thread, NULL, beat_run, beat);
-	if (r != 0) {
+	r = thread_start(&beat->thread, beat_run, beat);
+	if (r < 0) {
 		client->beat = NULL;
 		pthread_cond_destroy(&beat->cond);
 		free(beat);
-		return err_new(-r);
+		return err_up(r);
 	}
 	return 0;
 }

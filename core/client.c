@@ -67,10 +67,8 @@ forget_world(struct tiffin_client *client)
 {
 	free(client->name);
 	free(client->master);
-	if (client->door.name != NULL) {
-		free((char *)client->door.name);
-		free((char *)client->door.tenant);
-	}
+	free((char *)client->door.name); /* one of them may have found no memory */
+	free((char *)client->door.tenant);
 }
 
 int

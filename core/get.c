@@ -393,7 +393,9 @@ close_lease(struct tiffin_client *client, struct fetch *fetch, struct kept *kept
 		lease_keeper_remove(client, kept);
 	else
 		lease_keeper_release(client, fetch->place->object_id, fetch->place->lease_id);
-	if (fetch->result == 0 && fetch->len_bytes > 0 && !holds) {
+	/* Without the promise other bytes are no surprise, and no proof that a copy has rotted. */
+	if ((fetch->result == 0 || fetch->result == TIFFIN_E_CHECKSUM) && fetch->len_bytes > 0 &&
+	    !holds) {
 		fetch->result = why_fetch(fetch, TIFFIN_E_LEASE, "its lease ran out meanwhile");
 		fetch->may_retry = true;
 	}

@@ -156,8 +156,7 @@ static struct kept *
 find(struct lease_keeper *keeper, uint64_t serial)
 {
 	assert(lock_held(&keeper->lock));
-	list_each(&keeper->kept, at)
-	{
+	list_each(&keeper->kept, at) {
 		struct kept *kept = list_of(at, struct kept, at);
 
 		if (kept->serial == serial)
@@ -183,8 +182,7 @@ take_due(struct lease_keeper *keeper, uint64_t *after, struct due *ret_due)
 	size_t n = 0;
 
 	lock_take(&keeper->lock);
-	list_each(&keeper->kept, at)
-	{
+	list_each(&keeper->kept, at) {
 		struct kept *kept = list_of(at, struct kept, at);
 
 		if (n == RENEW_MAX || kept->serial <= *after || !is_due(kept, now))
@@ -200,7 +198,38 @@ take_due(struct lease_keeper *keeper, uint64_t *after, struct due *ret_due)
 	return n;
 }
 
-/* go_on -- the promise was renewed, perhaps under a new lease id. */
+/* prolong -- the promise was renewed, perhaps under a new lease id. */
+static void
+prolong(struct kept *kept, uint32_t lease_id, uint32_t lease_ms, uint64_t asked_ns)
+{
+	kept->lease_id = lease_id;
+	kept->lease_ms = lease_ms;
+	if (end_of(asked_ns, lease_ms) > atomic_load(&kept->until_ns))
+		atomic_store(&kept->until_ns, end_of(asked_ns, lease_ms));
+}
+
+/* prolong_all -- those of the answer that are fine.  Both lists are in the order of serials. */
+static void
+prolong_all(struct lease_keeper *keeper, const struct due *due, const struct rep_renew_lease *rep,
+	    uint64_t asked_ns)
+{
+	uint32_t i = 0;
+
+	lock_take(&keeper->lock);
+	list_each(&keeper->kept, at) {
+		struct kept *kept = list_of(at, struct kept, at);
+
+		while (i < rep->n_fates && due[i].serial < kept->serial)
+			i++;
+		if (i == rep->n_fates)
+			break;
+		if (due[i].serial == kept->serial && rep->fates[i].status == STATUS_OK)
+			prolong(kept, due[i].lease_id, rep->fates[i].lease_ms, asked_ns);
+	}
+	lock_drop(&keeper->lock);
+}
+
+/* go_on -- the object was looked up and found unchanged. */
 static void
 go_on(struct lease_keeper *keeper, const struct due *due, const struct rec_object_place *now,
       uint64_t asked_ns)
@@ -209,12 +238,8 @@ go_on(struct lease_keeper *keeper, const struct due *due, const struct rec_objec
 
 	lock_take(&keeper->lock);
 	kept = find(keeper, due->serial);
-	if (kept != NULL) {
-		kept->lease_id = now->lease_id;
-		kept->lease_ms = now->lease_ms;
-		if (end_of(asked_ns, now->lease_ms) > atomic_load(&kept->until_ns))
-			atomic_store(&kept->until_ns, end_of(asked_ns, now->lease_ms));
-	}
+	if (kept != NULL)
+		prolong(kept, now->lease_id, now->lease_ms, asked_ns);
 	lock_drop(&keeper->lock);
 }
 
@@ -280,15 +305,10 @@ renew_some(struct tiffin_client *client, const struct due *due, size_t n, uint64
 	    rep.n_fates != n)
 		return false;
 
-	for (size_t i = 0; i < n; i++) {
-		struct rec_object_place same = {.lease_id = due[i].lease_id,
-						.lease_ms = rep.fates[i].lease_ms};
-
-		if (rep.fates[i].status == STATUS_OK)
-			go_on(&client->lease_keeper, &due[i], &same, ask.asked_ns);
-		else
+	prolong_all(&client->lease_keeper, due, &rep, ask.asked_ns);
+	for (size_t i = 0; i < n; i++)
+		if (rep.fates[i].status != STATUS_OK)
 			look_again(client, &due[i], until_ns);
-	}
 	return true;
 }
 

@@ -20,6 +20,7 @@
 #include "core/ask.h"
 #include "core/greet.h"
 #include "core/statuses.h"
+#include "core/thread.h"
 #include "core/why.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
@@ -280,9 +281,9 @@ watch_start(struct tiffin_watch *watch, uint64_t until_ns)
 			       "the master at %s can't be watched: it does "
 			       "not answer, or does not let us in",
 			       watch->client->master);
-	r = pthread_create(&watch->thread, NULL, watch_run, watch);
-	if (r != 0)
-		return why_system(err_new(-r), "watching");
+	r = thread_start(&watch->thread, watch_run, watch);
+	if (r < 0)
+		return why_system(r, "watching");
 	watch->has_thread = true;
 	return 0;
 }

@@ -34,14 +34,25 @@ books_rewind(struct master *master, struct books_mark mark)
 	master->journal.wants_sync = mark.wants_sync;
 }
 
+/* Nobody hears that a key has nothing before that would be so after a restart, too. */
+static void
+hold_miss(struct master *master, const uint8_t *key, size_t key_len)
+{
+	if (!gone_is_empty(&master->gone))
+		books_hold(master,
+			   gone_batch(&master->gone, map_hash(key, key_len, master->hash_seed)));
+}
+
 struct object *
 books_find(struct master *master, struct tenant *tenant, const uint8_t *key, size_t key_len)
 {
 	struct key *found = index_get(tenant->index, key, key_len);
 	struct object *object;
 
-	if (found == NULL)
+	if (found == NULL) {
+		hold_miss(master, key, key_len);
 		return NULL;
+	}
 	object = object_of(found);
 	books_hold(master, object->batch);
 	return object;
@@ -67,8 +78,10 @@ find_some(struct master *master, const struct tenant *tenant, const struct rec_k
 		__builtin_prefetch(&objects[i]->first);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (objects[i] == NULL)
+		if (objects[i] == NULL) {
+			hold_miss(master, keys[i].key.at, keys[i].key.len);
 			continue;
+		}
 		assert(objects[i]->magic == OBJECT_MAGIC);
 		books_hold(master, objects[i]->batch);
 	}
@@ -101,6 +114,9 @@ leave_books(struct master *master, struct object *object)
 	map_take(&master->objects, object->id);
 	list_remove(&object->at_lru);
 	object->is_indexed = false;
+	gone_add(&master->gone,
+		 map_hash(object->key.bytes, object->key.len_bytes, master->hash_seed),
+		 master->batch);
 	count_object(master, object, -1);
 }
 

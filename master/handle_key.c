@@ -280,6 +280,7 @@ handle_list(struct peer *peer, const struct msg_list *msg, struct buf *out)
 
 	if (msg->most == 0 || msg->most > BATCH_MAX)
 		return STATUS_INVALID;
+	books_hold(peer->master, gone_last(&peer->master->gone)); /* some key may be missing here */
 	if (codec_put_u8(out, 0) != 0 || codec_list_begin(out, &at) != 0)
 		return STATUS_UNAVAILABLE;
 

@@ -253,6 +253,7 @@ init_lists(struct master *master)
 	list_init(&master->dirty);
 	list_init(&master->watches);
 	list_init(&master->parked);
+	gone_init(&master->gone);
 	journal_init(&master->journal);
 	arena_init(&master->arena);
 }
@@ -326,6 +327,18 @@ free_objects(struct master *master, struct map *objects)
 	(void)master;
 }
 
+/* We end, not the client: nothing of it is lost, and the books say nothing of its puts. */
+static void
+forget_client(struct master *master, struct client *client)
+{
+	list_each_safe(&client->puts, link)
+		put_fail(master, list_of(link, struct put, at_client), /* is_quiet= */ true);
+	list_each_safe(&client->segments, link)
+		list_remove(link);
+	map_take(&master->clients, client->id);
+	client_free(client);
+}
+
 void
 master_free(struct master *master)
 {
@@ -335,8 +348,7 @@ master_free(struct master *master)
 	list_each_safe(&master->peers, link)
 		master_peer_free(list_of(link, struct peer, at_master));
 	while (list_first(&master->heard) != NULL)
-		client_lost(master, list_of(list_first(&master->heard), struct client, at_heard),
-			    /* is_quiet= */ true);
+		forget_client(master, list_of(list_first(&master->heard), struct client, at_heard));
 	free_objects(master, &master->objects);
 	free_objects(master, &master->ghosts);
 	list_each_safe(&master->all_segments, link) {
@@ -356,6 +368,7 @@ master_free(struct master *master)
 	map_fini(&master->segments);
 	map_fini(&master->clients);
 	index_free(master->tenant.index);
+	gone_fini(&master->gone);
 	journal_fini(&master->journal);
 	arena_fini(&master->arena);
 	store_close(master->store);
@@ -430,6 +443,7 @@ master_turn(struct master *master)
 	wait_ms = sweep(master);
 	submit(master);
 	store_progress(master->store, &master->progress);
+	gone_settle(&master->gone, master->progress.committed);
 	dispatch_release(master);
 	watch_tell(master);
 	return wait_ms;

@@ -25,6 +25,7 @@
 
 #include "master/client.h"
 #include "master/counters.h"
+#include "master/gone.h"
 #include "master/put.h"
 #include "master/quarantine.h"
 #include "master/store.h"
@@ -126,6 +127,7 @@ struct master {
 	struct journal journal;
 	uint64_t batch; /* the number that the journal under construction will get */
 	struct store_progress progress;
+	struct gone gone; /* misses that have to wait, too */
 	struct list held, held_sync; /* struct answer.at_held: until committed, until synced */
 	struct list peers, dirty, watches, parked;
 	VEC(struct change *) changes;

@@ -71,6 +71,7 @@ struct segment {
 
 	uint64_t away_since_ms;
 	uint64_t leave_until_ms;    /* LEAVING: readers may still hold promises on its bytes */
+	bool is_remade;          /* LEAVING: its id has other bytes by now, those nobody reads */
 	struct list_link at_master; /* all segments */
 	struct list_link at_client;
 };

@@ -211,7 +211,7 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 
 	if (same != NULL && same->state == SEGMENT_LEAVING) {
 		if (same->epoch != lent->segment_epoch)
-			same->leave_until_ms = 0; /* other bytes: nobody reads those */
+			same->is_remade = true; /* other bytes: nobody reads those */
 		return MOUNT_E_LATER;
 	}
 	if (same != NULL && !may_replace(same, client))
@@ -226,7 +226,7 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 	    (same->epoch != lent->segment_epoch || same->size_bytes != lent->size_bytes)) {
 		segment_leave(master, same);
 		if (same->epoch != lent->segment_epoch)
-			same->leave_until_ms = 0;
+			same->is_remade = true;
 		return MOUNT_E_LATER;
 	}
 	return same != NULL ? err_up(mount_again(master, client, same, lent))

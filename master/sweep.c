@@ -135,9 +135,11 @@ sweep_segment(struct master *master, struct segment *segment)
 		if (lose(master,
 			 list_of(list_first(&segment->replicas), struct replica, at_segment)) < 0)
 			return false;
+		else /* until just now it could be promised, or a promise be renewed */
+			segment->leave_until_ms = lease_all_end(master);
 	if (segment->n_replicas > 0 || !quarantine_drop(&master->quarantine, segment, RESTS_A_TURN))
 		return true;
-	if (master->now_ms < segment->leave_until_ms)
+	if (!segment->is_remade && master->now_ms < segment->leave_until_ms)
 		return false;
 	forget_segment(master, segment);
 	return false;

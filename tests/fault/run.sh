@@ -61,6 +61,13 @@ show() { # PAGE -- seen and failed, and the place for bad()
 	"$bin/fault_arm" "$T/$1.page" show >"$T/shown"
 	read -r seen failed _ <"$T/shown"
 }
+
+# make_page NAME -- libfuse and the sanitizers are not on trial: there only calls of the program itself count.
+make_page() {
+	[ ! -f "$T/$1.page" ] || return 0
+	"$bin/fault_arm" "$T/$1.page" make
+	if [ -n "$asan" ] || [ "$1" = fs ]; then "$bin/fault_arm" "$T/$1.page" narrow; fi
+}
 off() { "$bin/fault_arm" "$T/$1.page" off; }
 arm() { "$bin/fault_arm" "$T/$1.page" arm "$2" || exit 2; }
 
@@ -87,7 +94,7 @@ begin() {
 	with=$2
 	program=$3
 	shift 3
-	[ -f "$T/$name.page" ] || "$bin/fault_arm" "$T/$name.page" make
+	make_page "$name"
 	off "$name"
 	: >"$T/$name.ready"
 	: >"$T/$name.log"
@@ -186,6 +193,11 @@ warm_up() {
 		[ $try -lt 3 ] || give_up fault_story "$T/story"
 	done
 	"$bin/fault_story" clear "$S" 15 1 >"$T/cleared" 2>&1 || give_up fault_story "$T/cleared"
+	if [ -n "$(pid_of fs)" ]; then
+		n_refused=0
+		tree "$M/warm"
+		[ $n_refused -eq 0 ] || give_up tiffinfs "$T/fs.log"
+	fi
 	for name in master p1 fs; do
 		[ -z "$(pid_of $name)" ] || eval "fds_$name=\$(fds $name)"
 	done
@@ -199,7 +211,7 @@ give_up() { # PROGRAM LOG
 # ---- rounds: one fault each; they set seen and failed -------------------------------------
 
 round_client() {
-	[ -f "$T/client.page" ] || "$bin/fault_arm" "$T/client.page" make
+	make_page client
 	timeout -k 5 120 env LD_PRELOAD="$shim" TIFFIN_FAULT_FILE="$T/client.page" TIFFIN_FAULT="$spec" \
 		"$bin/fault_story" run "$S" "$1" "$T/ledger" >"$T/story" 2>&1
 	told=$?
@@ -329,7 +341,6 @@ judge_tree() {
 }
 
 round_fs() {
-	"$bin/fault_arm" "$T/fs.page" narrow
 	n_refused=0
 	arm fs "$spec"
 	tree "$M/${1%/}"
@@ -346,8 +357,6 @@ round_fs() {
 }
 
 round_fs_start() {
-	[ -f "$T/fs.page" ] || "$bin/fault_arm" "$T/fs.page" make
-	"$bin/fault_arm" "$T/fs.page" narrow
 	n_refused=0
 	if fs "$spec"; then
 		tree "$M/${1%/}"

@@ -45,3 +45,4 @@ tiffin_fuzz(fuzz_wire fuzz_wire.c tiffin_transfer)
 
 add_executable(seeds ${CMAKE_SOURCE_DIR}/tests/fuzz/seeds.c)
 target_link_libraries(seeds PRIVATE tiffin_transfer tiffin_proto)
+tiffin_fuzz(fuzz_master fuzz_master.c tiffin_master)

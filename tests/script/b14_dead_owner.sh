@@ -28,7 +28,7 @@ objects get a/ 1 100000
 is "one of a dead one: $(cat "$T/objects")" 0 "$(value ok "$T/objects")"
 at_most "told after, ms" 7000 "$(value max_ms "$T/objects")"
 provider_start p1 64MiB
-objects put new/ 100 200000 --segment "$(q "SELECT max(segment_id) FROM segment WHERE name = 'p1'")"
+objects put new/ 100 200000 --segment "$(q "SELECT segment_id FROM segment WHERE name = 'p1' ORDER BY mounted_at_ms DESC LIMIT 1")"
 is "puts at once: $(cat "$T/objects")" 100 "$(value ok "$T/objects")"
 objects get a/ 50 100000 --batch 50
 is "old keys: $(cat "$T/objects")" 0 "$(value ok "$T/objects")"

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 LEASE=2s
-TTL=20s
+TTL=60s
 export TOOL_TIMEOUT_MS=8000 TOOL_TRANSFER_MS=1500
 segment_of() { q "SELECT segment_id FROM segment WHERE name = '$1'"; }
 

@@ -13,13 +13,13 @@ say() { printf '%4ds %s\n' $(($(date +%s) - began)) "$*"; }
 SRC=$T/src
 mkdir "$SRC"
 if [ "${1:-}" = --full ]; then
-	cp -a /usr/lib "$SRC/lib"
-	cp -a /usr/share "$SRC/share"
+	cp -r --preserve=mode,ownership /usr/lib "$SRC/lib"
+	cp -r --preserve=mode,ownership /usr/share "$SRC/share"
 	SIZE=${SIZE:-8GiB}
 else
 	mkdir "$SRC/share"
-	cp -a /usr/share/doc "$SRC/share/doc"
-	cp -a /usr/include "$SRC/include"
+	cp -r --preserve=mode,ownership /usr/share/doc "$SRC/share/doc"
+	cp -r --preserve=mode,ownership /usr/include "$SRC/include"
 	SIZE=${SIZE:-1GiB}
 fi
 # The store has no hard links, device files or sockets, and a tree that hangs on nothing outside it.
@@ -34,7 +34,7 @@ facts() { # dir
 		LC_ALL=C sort)
 }
 sums() { (cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum); }
-sizes() { (cd "$1" && du -ab --apparent-size . | awk -F'\t' '{print $2}' | LC_ALL=C sort); }
+sizes() { (cd "$1" && find . -type f -print0 | du -b --files0-from=- | LC_ALL=C sort -k2); }
 listing() { (cd "$1" && ls -lR . | awk '/^[-l]/ {$2 = ""; $6 = $7 = $8 = ""; print} /^\./ {print}'); }
 
 same() { # what, function, dir, dir
@@ -54,7 +54,7 @@ agree() { # dir, dir
 up "$SIZE"
 mount_start
 
-cp -r --preserve=mode,ownership,links "$SRC/." "$M/" || die "cp -r"
+cp -r --preserve=mode,ownership "$SRC/." "$M/" || die "cp -r"
 say "copied in"
 agree "$SRC" "$M"
 
@@ -78,7 +78,7 @@ echo "$half" | while read -r path; do rm -r "$M/$path" || exit 1; done || die "r
 say "half removed"
 echo "$half" | while read -r path; do [ ! -e "$M/$path" ] || exit 1; done || die "what was removed is there"
 echo "$half" | while read -r path; do
-	cp -r --preserve=mode,ownership,links "$SRC/$path" "$M/$path" || exit 1
+	cp -r --preserve=mode,ownership "$SRC/$path" "$M/$path" || exit 1
 done || die "put it again"
 say "put again"
 agree "$SRC" "$M"

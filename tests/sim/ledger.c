@@ -288,6 +288,25 @@ ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *byt
 	return version;
 }
 
+/* What was there before, and was not to be found, does not come back. */
+static void
+note_look(unsigned key, uint64_t t0)
+{
+	struct deed *look;
+
+	for (size_t i = 0; i < ledger.deeds[key].n; i++) {
+		const struct deed *deed = ledger.deeds[key].at[i];
+
+		if (!brings(deed, key) || deed->fate != FATE_DONE || deed->end_ns > t0 ||
+		    is_over(deed, key, t0))
+			continue;
+		look = deed_new(DEED_REMOVE, key);
+		look->begin_ns = t0;
+		ledger_end(look, FATE_DONE);
+		return;
+	}
+}
+
 void
 ledger_missed(unsigned key, uint64_t t0)
 {
@@ -311,6 +330,7 @@ ledger_missed(unsigned key, uint64_t t0)
 				 ledger_key(key), deed->version);
 	}
 	ledger.n_checked++;
+	note_look(key, t0);
 }
 
 void

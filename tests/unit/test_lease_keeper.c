@@ -47,6 +47,35 @@ kept_lease__is_renewed_at_its_half_by_the_tick(void **state)
 }
 
 static void
+many_kept_leases__are_renewed_in_few_requests_and_each_goes_on(void **state)
+{
+	struct tiffin_view *views[100];
+	struct world w;
+
+	(void)state;
+	world_init(&w, NULL);
+	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
+	for (size_t i = 0; i < 100; i++)
+		views[i] = open_view(&w, "a");
+	for (size_t i = 0; i < 100; i += 3)
+		tiffin_view_close(views[i]);
+
+	clock_fake_advance_ms(&w.clock, WORLD_LEASE_MS / 2);
+	client_tick(w.client);
+	clock_fake_advance_ms(&w.clock, WORLD_LEASE_MS - 1);
+	w.link_outcome = LINK_E_LOST; /* so that a look can't win a lease back */
+
+	assert_int_equal(w.n_heard[MSG_renew_lease], 2); /* 66 leases, 64 a request */
+	for (size_t i = 0; i < 100; i++) {
+		if (i % 3 == 0)
+			continue;
+		assert_int_equal(tiffin_view_check(views[i]), 0);
+		tiffin_view_close(views[i]);
+	}
+	world_fini(&w);
+}
+
+static void
 lease_that_the_master_forgot__goes_on_when_the_object_is_the_same(void **state)
 {
 	struct tiffin_view *view;
@@ -214,6 +243,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kept_lease__is_renewed_at_its_half_by_the_tick),
+		cmocka_unit_test(many_kept_leases__are_renewed_in_few_requests_and_each_goes_on),
 		cmocka_unit_test(lease_that_the_master_forgot__goes_on_when_the_object_is_the_same),
 		cmocka_unit_test(lease_on_an_object_that_was_replaced__is_lost_for_good),
 		cmocka_unit_test(lease_on_an_object_that_moved__is_lost),

@@ -118,6 +118,7 @@ lease__on_an_object_that_loses_a_copy__can_be_neither_renewed_nor_ended_early(vo
 	end_finish(b, rep.places[0].object_id, 4096);
 	old = end_get(b, "k");
 	ASK(a, leave, &left);
+	world_pass_ms(w, 50);
 
 	assert_int_equal(end_renew(b, old.object_id, old.lease_id), STATUS_LEASE_EXPIRED);
 	fresh = end_get(b, "k");

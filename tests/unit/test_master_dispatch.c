@@ -276,6 +276,34 @@ reader__hears_of_an_object_only_when_it_is_committed(void **state)
 }
 
 static void
+reader__hears_that_a_key_is_missing_only_when_its_removal_is_committed(void **state)
+{
+	struct world *w = *state;
+	struct end *writer = world_join(w, 11), *reader = world_join(w, 12);
+	struct rec_key_only key = {span_of("k", 1)}, none = {span_of("none", 4)};
+	uint64_t get, exist, list, other;
+
+	end_put(writer, "k", 0);
+	SEND(writer, remove, .n_keys = 1, .keys = &key);
+	get = SEND(reader, get_replica_list, .n_keys = 1, .keys = &key);
+	exist = SEND(reader, exist, .n_keys = 1, .keys = &key);
+	list = SEND(reader, list, .most = 10);
+	other = SEND(reader, exist, .n_keys = 1, .keys = &none);
+	world_turn_alone(w);
+
+	assert_int_equal(end_status(reader, get), NO_ANSWER);
+	assert_int_equal(end_status(reader, exist), NO_ANSWER);
+	assert_int_equal(end_status(reader, list), NO_ANSWER);
+	assert_int_equal(end_status(reader, other), STATUS_OK);
+
+	world_turn(w);
+	assert_int_equal(end_status(reader, get), STATUS_OK);
+	assert_int_equal(end_status(reader, exist), STATUS_OK);
+	assert_int_equal(end_status(reader, list), STATUS_OK);
+	assert_true(gone_is_empty(&w->master->gone));
+}
+
+static void
 answer_that_waits__for_a_client_that_left__is_dropped(void **state)
 {
 	struct world *w = *state;
@@ -328,6 +356,7 @@ main(void)
 		WORLD_TEST(old_answers__are_forgotten_when_newer_ones_need_the_room),
 		WORLD_TEST(put_end__is_answered_only_when_it_is_committed),
 		WORLD_TEST(reader__hears_of_an_object_only_when_it_is_committed),
+		WORLD_TEST(reader__hears_that_a_key_is_missing_only_when_its_removal_is_committed),
 		WORLD_TEST(answer_that_waits__for_a_client_that_left__is_dropped),
 		WORLD_TEST(power__acknowledges_only_what_is_synced),
 	};

@@ -175,16 +175,16 @@ grow__that_fails_on_the_second_copy__leaves_the_first_as_it_was(void **state)
 	struct end *end = provider_of(*state, 64 * MIB);
 	struct rep_put_start rep;
 	struct rep_put_extend more;
-	uint64_t before;
+	uint64_t before, id;
 
 	end_mount(end, 2, 1, 1 * MIB);
 	rep = start_copies(end, 2, STRICT);
 	assert_int_equal(rep.places[0].status, STATUS_OK);
 	before = end_space(end).used_bytes;
 
-	assert_int_equal(ASK(end, put_extend, &more, .object_id = rep.places[0].object_id,
-			     .more_bytes = 2 * MIB),
-			 STATUS_NO_SPACE);
+	id = SEND(end, put_extend, .object_id = rep.places[0].object_id, .more_bytes = 2 * MIB);
+	world_pass_ms(end->world, 2100);
+	assert_int_equal(HEAR(end, id, put_extend, &more), STATUS_NO_SPACE);
 
 	assert_int_equal(end_space(end).used_bytes, before);
 	assert_int_equal(end_finish(end, rep.places[0].object_id, 4096), STATUS_OK);

@@ -1,0 +1,702 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * fuzz_master.c -- a whole master, with its real store, led through a story by the input.
+ *
+ *      input:  step, its numbers, step, its numbers, ...
+ *
+ *      step    a request of some client, well formed or nearly  -->  master_receive()
+ *              time passes, a peer hangs up, the master is started anew
+ *              -->  master_turn(), store_step(), master_check()
+ *
+ * Numbers that the master gives out (object ids, leases, fences) are taken from its
+ * answers and chosen again by later steps, so that stories get somewhere.
+ *
+ * Laws: master_check() after every step; every answer decodes; what the books hold is
+ * accepted by the next start; nothing leaks; memory stays within MEMORY_MAX.
+ *
+ * The store lies in a folder of its own in /dev/shm; each input begins with a copy of
+ * the same empty books.
+ */
+#include <fcntl.h>
+#include <sanitizer/allocator_interface.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "master/books.h"
+#include "tests/fuzz/form.h"
+#include "transfer/base/log.h"
+#include "transfer/base/num.h"
+
+#define N_ENDS     4
+#define N_SEGMENTS 6
+#define N_PAST     8 /* numbers kept of each kind */
+#define STEPS_MAX  400
+#define STARTS_MAX 3
+#define MIB        (1ull << 20)
+#define MEMORY_MAX (96u << 20)
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+
+struct end {
+	struct peer *peer; /* NULL: not connected */
+	uint64_t client_id, last_request;
+};
+
+/* Numbers that came in answers; the newest takes the place of the oldest. */
+struct past {
+	uint64_t ids[N_PAST];
+	uint64_t also[N_PAST]; /* what belongs to it: a put's room, a lease's id */
+	size_t n;
+};
+
+struct story {
+	const uint8_t *at, *end;
+	struct clock_fake clock;
+	struct rand rand;
+	struct store *store; /* the master's */
+	struct master *master;
+	struct end ends[N_ENDS];
+	struct past puts, leases, fences;
+	struct arena arena; /* of the request or answer at hand */
+	unsigned n_starts;
+};
+
+static char dir[64], path[96];
+static uint8_t *empty_books;
+static size_t empty_len;
+
+/* ---- the input ---- */
+
+static uint8_t
+next_u8(struct story *s)
+{
+	return s->at < s->end ? *s->at++ : 0;
+}
+
+static uint64_t
+next_below(struct story *s, uint64_t n)
+{
+	return next_u8(s) % n;
+}
+
+/* Mostly a plain number; now and then one at the edge of what fits. */
+static uint64_t
+next_length(struct story *s)
+{
+	static const uint64_t edges[] = {0,
+					 1,
+					 63,
+					 64,
+					 65,
+					 4095,
+					 4096,
+					 4097,
+					 MIB,
+					 4 * MIB,
+					 4 * MIB + 1,
+					 9 * MIB,
+					 1ull << 44,
+					 (1ull << 44) + 1,
+					 UINT64_MAX / 8,
+					 UINT64_MAX};
+	uint8_t x = next_u8(s);
+
+	return x < 0xd0 ? x * 3001ull : edges[x % array_len(edges)];
+}
+
+static struct span
+next_key(struct story *s)
+{
+	static const char *const keys[] = {"a", "a/", "a/b", "a/b/c", "ab", "b", "d/e", "\xff\xfe"};
+	uint8_t x = next_u8(s);
+	char *longer;
+
+	if (x < 0xf0)
+		return span_of(keys[x % array_len(keys)], strlen(keys[x % array_len(keys)]));
+	longer = arena_alloc(&s->arena, 1, KEY_MAX);
+	assert(longer != NULL);
+	memset(longer, 'a' + x % 4, KEY_MAX);
+	return span_of(longer, (size_t)(x % 2 == 0 ? KEY_MAX : 300));
+}
+
+static size_t
+next_past(struct story *s, const struct past *past)
+{
+	return next_below(s, past->n == 0 ? 1 : num_min(past->n, (size_t)N_PAST));
+}
+
+static void
+past_add(struct past *past, uint64_t id, uint64_t also)
+{
+	past->ids[past->n % N_PAST] = id;
+	past->also[past->n % N_PAST] = also;
+	past->n++;
+}
+
+/* ---- the master ---- */
+
+static void
+forget_files(void)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+	char name[128];
+
+	for (size_t i = 0; i < array_len(suffixes); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+		(void)unlink(name);
+	}
+}
+
+static void
+start_master(struct story *s)
+{
+	struct store_config config = {
+		.path = path,
+		.clock = &s->clock.base,
+		.is_inline = true,
+		.wal_cap_bytes = 64 << 10,
+		.sync_every_ms = 100,
+	};
+	struct master_config master = {
+		.clock = &s->clock.base,
+		.rand = &s->rand,
+		.limits = {.lease_ms = 5000,
+			   .write_lease_ms = 3000,
+			   .ping_ms = 1000,
+			   .client_ttl_ms = 10000,
+			   .client_grace_ms = 5000,
+			   .put_wait_ms = 2000,
+			   .evict_high_pct = 95,
+			   .evict_low_pct = 80},
+	};
+	char why[512];
+	int r = store_open(&config, &s->store, why, sizeof(why));
+
+	if (r == 0) {
+		struct store *store = s->store;
+
+		r = master_new(&master, &store, &s->master, why, sizeof(why));
+	}
+	if (r != 0) {
+		fprintf(stderr, "the master does not start (%d): %s\n", r, why);
+		abort();
+	}
+	master_check(s->master);
+}
+
+static void
+stop_master(struct story *s)
+{
+	for (size_t i = 0; i < N_ENDS; i++)
+		s->ends[i].peer = NULL;
+	master_free(s->master);
+	s->master = NULL;
+}
+
+/* ---- answers ---- */
+
+static void
+hear_places(struct story *s, const struct frame *frame)
+{
+	struct rep_put_start rep;
+
+	if (rep_put_start_decode(frame->payload, &s->arena, &rep) != 0)
+		abort();
+	for (uint32_t i = 0; i < rep.n_places; i++)
+		if (rep.places[i].status == STATUS_OK)
+			past_add(&s->puts, rep.places[i].object_id, 0);
+}
+
+static void
+hear_leases(struct story *s, const struct frame *frame)
+{
+	struct rep_get_replica_list rep;
+
+	if (rep_get_replica_list_decode(frame->payload, &s->arena, &rep) != 0)
+		abort();
+	for (uint32_t i = 0; i < rep.n_objects; i++)
+		if (rep.objects[i].status == STATUS_OK)
+			past_add(&s->leases, rep.objects[i].object_id, rep.objects[i].lease_id);
+}
+
+static void
+hear_fences(struct story *s, const struct frame *frame)
+{
+	struct rep_ping rep;
+
+	if (rep_ping_decode(frame->payload, &s->arena, &rep) != 0)
+		abort();
+	for (uint32_t i = 0; i < rep.n_fences; i++)
+		past_add(&s->fences, rep.fences[i].fence_id, 0);
+}
+
+static void
+hear(struct story *s, const struct frame *frame)
+{
+	const struct form *form = form_find(frame->type, /* is_reply= */ true);
+
+	assert((frame->flags & FRAME_REPLY) != 0);
+	if (frame->status != STATUS_OK)
+		return;
+	assert(form != NULL);
+	arena_reset(&s->arena);
+	if (frame->type == MSG_put_start)
+		hear_places(s, frame);
+	else if (frame->type == MSG_get_replica_list)
+		hear_leases(s, frame);
+	else if (frame->type == MSG_ping)
+		hear_fences(s, frame);
+	else if (!form_check(form, frame->payload))
+		abort();
+}
+
+static void
+hear_all(struct story *s)
+{
+	for (size_t i = 0; i < N_ENDS; i++) {
+		struct peer *peer = s->ends[i].peer;
+		struct frame frame;
+		size_t len;
+
+		if (peer == NULL)
+			continue;
+		while (buf_len(&peer->out) > 0) {
+			if (frame_peek(buf_first(&peer->out), buf_len(&peer->out), &frame, &len) !=
+			    0)
+				abort();
+			hear(s, &frame);
+			buf_consume(&peer->out, len);
+		}
+		if (peer->is_broken) {
+			master_peer_free(peer);
+			s->ends[i].peer = NULL;
+		}
+	}
+}
+
+static void
+turn(struct story *s)
+{
+	(void)master_turn(s->master);
+	while (master_dirty(s->master) != NULL)
+		;
+	hear_all(s);
+	master_check(s->master);
+}
+
+/* ---- requests ---- */
+
+static void
+send_bytes(struct story *s, struct end *end, uint16_t type, const struct buf *payload)
+{
+	static const uint8_t none[1];
+	size_t len = buf_len(payload);
+	const uint8_t *bytes = len == 0 ? none : buf_first(payload);
+	bool repeats = next_u8(s) >= 0xf0;
+	struct frame frame = {
+		.type = type,
+		.request_id = repeats ? end->last_request : ++end->last_request,
+		.payload = {bytes, bytes + len},
+	};
+
+	master_foresee(end->peer, bytes, len);
+	master_receive(end->peer, &frame);
+}
+
+#define SEND(s, end, name, ...)                                                                    \
+	do {                                                                                       \
+		struct msg_##name msg_ = {__VA_ARGS__};                                            \
+		struct buf payload_;                                                               \
+                                                                                                   \
+		buf_init(&payload_);                                                               \
+		if (msg_##name##_encode(&payload_, &msg_) != 0)                                    \
+			abort();                                                                   \
+		send_bytes((s), (end), MSG_##name, &payload_);                                     \
+		buf_fini(&payload_);                                                               \
+	} while (0)
+
+static struct end *
+connected(struct story *s)
+{
+	struct end *end = &s->ends[next_below(s, N_ENDS)];
+
+	if (end->peer == NULL && master_peer_new(s->master, true, &end->peer) != 0)
+		abort();
+	return end;
+}
+
+static void
+join(struct story *s, struct end *end)
+{
+	end->client_id = 1 + next_below(s, N_ENDS + 1);
+	SEND(s, end, hello, .version = PROTO_VERSION);
+	SEND(s, end, join, .client_id = end->client_id, .name = span_of("end", 3),
+	     .host = span_of("here", 4), .tenant = span_of("default", 7),
+	     .now_ms = clock_ms(&s->clock.base));
+}
+
+static void
+mount(struct story *s, struct end *end)
+{
+	static const uint64_t sizes[] = {MIB, 2 * MIB, 5 * MIB, 9 * MIB, 12 * MIB + 4096, 4096};
+	uint8_t writers = next_u8(s), which = next_u8(s);
+	struct rec_id ids[3] = {{1 + writers % 5}, {1 + writers / 5 % 5}, {1 + writers / 25 % 5}};
+	char name[16], host[16];
+	struct rec_segment_lent lent = {
+		.segment_id = 1 + which % N_SEGMENTS,
+		.segment_epoch = 1 + which / N_SEGMENTS % 3,
+		.size_bytes = sizes[next_below(s, array_len(sizes))],
+		.medium = 1,
+		.endpoint = span_of("shm:x", 5),
+		.n_writers = writers > 200 ? 0 : writers % 4,
+		.writers = ids,
+	};
+	int name_len = snprintf(name, sizeof(name), "seg%u", which / 100 * 2 + which % 2);
+	int host_len = snprintf(host, sizeof(host), "host%u", which % 2);
+
+	lent.name = span_of(name, (size_t)name_len);
+	lent.host = span_of(host, (size_t)host_len);
+	SEND(s, end, mount_segment, .n_segments = 1, .segments = &lent);
+}
+
+static void
+start_puts(struct story *s, struct end *end)
+{
+	struct rec_put puts[3];
+	struct rec_id preferred = {next_below(s, N_SEGMENTS + 1)};
+	uint8_t how = next_u8(s);
+	uint32_t n = 1 + how % array_len(puts);
+
+	for (uint32_t i = 0; i < n; i++)
+		puts[i] = (struct rec_put){next_key(s), next_length(s)};
+	SEND(s, end, put_start, .replica_num = (uint8_t)(how >= 0xf8 ? how : 1 + how / 3 % 3),
+	     .flags = how / 9 % 4, .n_preferred = how % 2, .preferred = &preferred, .n_puts = n,
+	     .puts = puts);
+}
+
+static void
+end_put(struct story *s, struct end *end)
+{
+	struct rec_put_done done[2];
+	uint8_t how = next_u8(s);
+
+	for (size_t i = 0; i < array_len(done); i++) {
+		done[i] = (struct rec_put_done){
+			.object_id = s->puts.ids[next_past(s, &s->puts)],
+			.len_bytes = next_length(s),
+			.has_crc = how % 2,
+			.crc = how,
+			.attr = span_of("attr", how % 5),
+		};
+	}
+	SEND(s, end, put_end, .n_puts = 1 + how / 64 % 2, .puts = done);
+}
+
+static void
+write_step(struct story *s, struct end *end)
+{
+	struct rec_id id;
+
+	switch (next_below(s, 8)) {
+	case 0:
+	case 1:
+	case 2:
+		start_puts(s, end);
+		break;
+	case 3:
+	case 4:
+		end_put(s, end);
+		break;
+	case 5:
+		SEND(s, end, put_extend, .object_id = s->puts.ids[next_past(s, &s->puts)],
+		     .more_bytes = next_length(s));
+		break;
+	default:
+		id.id = s->puts.ids[next_past(s, &s->puts)];
+		SEND(s, end, put_revoke, .is_quiet = next_u8(s) % 2, .n_puts = 1, .puts = &id);
+	}
+}
+
+static void
+read_step(struct story *s, struct end *end)
+{
+	struct rec_key_only keys[2] = {{next_key(s)}, {next_key(s)}};
+	size_t at = next_past(s, &s->leases);
+	struct rec_lease lease = {s->leases.ids[at], (uint32_t)s->leases.also[at]};
+	uint32_t lease_ms = next_u8(s) * 40u;
+
+	switch (next_below(s, 6)) {
+	case 0:
+		SEND(s, end, exist, .n_keys = 2, .keys = keys);
+		break;
+	case 1:
+		SEND(s, end, stat, .n_keys = 2, .keys = keys);
+		break;
+	case 2:
+		SEND(s, end, renew_lease, .lease_ms = lease_ms, .n_leases = 1, .leases = &lease);
+		break;
+	case 3:
+		SEND(s, end, release_lease, .n_leases = 1, .leases = &lease);
+		break;
+	default:
+		SEND(s, end, get_replica_list, .lease_ms = lease_ms, .n_keys = 2, .keys = keys);
+	}
+}
+
+static void
+key_step(struct story *s, struct end *end)
+{
+	struct rec_key_only keys[2] = {{next_key(s)}, {next_key(s)}};
+	struct rec_rename_pair pairs[2] = {{keys[0].key, keys[1].key}, {next_key(s), next_key(s)}};
+	struct rec_attr_set set = {keys[0].key, 0, span_of("other", 5)};
+	uint8_t how = next_u8(s);
+
+	switch (next_below(s, 6)) {
+	case 0:
+	case 1:
+		SEND(s, end, remove, .force = how % 2, .n_keys = 1 + how / 2 % 2, .keys = keys);
+		break;
+	case 2:
+		SEND(s, end, rename, .flags = how % 2, .n_pairs = 1 + how / 2 % 2, .pairs = pairs);
+		break;
+	case 3:
+		set.object_id = how % 3 == 0 ? s->puts.ids[next_past(s, &s->puts)] : 0;
+		SEND(s, end, set_attr, .n_sets = 1, .sets = &set);
+		break;
+	case 4:
+		SEND(s, end, list, .prefix = how % 3 == 0 ? span_of("a", 1) : span_of("", 0),
+		     .after = how % 5 == 0 ? keys[1].key : span_of("", 0),
+		     .delimiter = how % 2 == 0 ? '/' : 0, .most = how);
+		break;
+	default:
+		SEND(s, end, watch, .prefix = how % 2 == 0 ? span_of("a", 1) : span_of("", 0));
+	}
+}
+
+static void
+provider_step(struct story *s, struct end *end)
+{
+	struct rec_id id = {1 + next_below(s, N_SEGMENTS)};
+	struct rec_id fenced[2] = {{s->fences.ids[next_past(s, &s->fences)]},
+				   {s->fences.ids[next_past(s, &s->fences)]}};
+
+	switch (next_below(s, 8)) {
+	case 0:
+	case 1:
+	case 2:
+		mount(s, end);
+		break;
+	case 3:
+		SEND(s, end, unmount_segment, .n_segments = 1, .segments = &id);
+		break;
+	case 4:
+		SEND(s, end, query_segment, .n_segments = next_u8(s) % 2, .segments = &id);
+		break;
+	default:
+		SEND(s, end, ping, .now_ms = clock_ms(&s->clock.base),
+		     .quiet_epoch = next_u8(s) % 4, .n_fenced = next_u8(s) % 3, .fenced = fenced);
+	}
+}
+
+/* Any message, filled at random or with the input's own bytes. */
+static void
+wild_step(struct story *s, struct end *end)
+{
+	const struct form *form = &forms[next_below(s, array_len(forms))];
+	struct filler filler = filler_of_seed(&s->arena, next_u8(s));
+	size_t len = next_u8(s);
+	union form_any any = {0};
+	struct buf payload;
+
+	len = num_min(len, (size_t)(s->end - s->at));
+	buf_init(&payload);
+	if (len % 2 == 0) {
+		form->fill(&filler, &any);
+		if (form->encode(&payload, &any) != 0)
+			abort();
+	} else if (buf_append(&payload, s->at, len) != 0) {
+		abort();
+	}
+	send_bytes(s, end, form->is_reply ? next_u8(s) : form->number, &payload);
+	buf_fini(&payload);
+}
+
+static void
+session_step(struct story *s, struct end *end)
+{
+	switch (next_below(s, 8)) {
+	case 0:
+		SEND(s, end, leave, );
+		break;
+	case 1:
+		master_peer_free(end->peer);
+		end->peer = NULL;
+		break;
+	case 2:
+		SEND(s, end, space, );
+		SEND(s, end, stats, );
+		break;
+	case 3:
+		SEND(s, end, query_client, .after_id = next_u8(s) % 3);
+		SEND(s, end, query_put, .after_id = next_u8(s) % 3);
+		break;
+	default:
+		join(s, end);
+	}
+}
+
+/* ---- time ---- */
+
+static void
+pass(struct story *s)
+{
+	uint64_t len_ms = next_u8(s) * 20ull;
+
+	while (len_ms > 0) {
+		uint64_t step_ms = num_min(len_ms, (uint64_t)400);
+
+		clock_fake_advance_ms(&s->clock, step_ms);
+		len_ms -= step_ms;
+		turn(s);
+		store_step(s->store);
+	}
+}
+
+static void
+time_step(struct story *s)
+{
+	uint8_t how = next_u8(s);
+
+	if (how < 0x20 && s->n_starts < STARTS_MAX) {
+		s->n_starts++;
+		stop_master(s);
+		start_master(s);
+	} else if (how < 0x30) {
+		clock_fake_advance_ms(&s->clock, 100000); /* the master itself was stopped */
+	} else {
+		pass(s);
+	}
+}
+
+static void
+step(struct story *s)
+{
+	uint8_t what = next_u8(s);
+	struct end *end;
+
+	arena_reset(&s->arena);
+	if (what % 16 == 0) {
+		time_step(s);
+		turn(s);
+		return;
+	}
+	end = connected(s);
+	if (what % 16 <= 5)
+		write_step(s, end);
+	else if (what % 16 <= 8)
+		read_step(s, end);
+	else if (what % 16 <= 10)
+		key_step(s, end);
+	else if (what % 16 <= 12)
+		provider_step(s, end);
+	else if (what % 16 <= 14)
+		session_step(s, end);
+	else
+		wild_step(s, end);
+	if ((what & 0x10) == 0)
+		turn(s);
+	if ((what & 0x20) == 0)
+		store_step(s->store);
+}
+
+/* ---- the target ---- */
+
+static void
+clean_up(void)
+{
+	static const char *const suffixes[] = {".lock", ".reserve"};
+	char name[128];
+
+	forget_files();
+	for (size_t i = 0; i < array_len(suffixes); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+		(void)unlink(name);
+	}
+	(void)rmdir(dir);
+}
+
+static void
+begin(struct story *s)
+{
+	*s = (struct story){0};
+	clock_fake_init(&s->clock, 1000000);
+	s->clock.wall_at = 1790000000000;
+	rand_init(&s->rand, 1);
+	arena_init(&s->arena);
+}
+
+/* The books as they are after the first start, once. */
+int
+LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct story s;
+	struct stat st;
+	int fd;
+
+	(void)argc;
+	(void)argv;
+	log_set_sink(NULL, NULL, LOG_ERROR);
+	snprintf(dir, sizeof(dir), "%s/fuzz-master-XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	if (mkdtemp(dir) == NULL)
+		abort();
+	snprintf(path, sizeof(path), "%s/books.db", dir);
+	atexit(clean_up);
+	begin(&s);
+	start_master(&s);
+	stop_master(&s);
+	arena_fini(&s.arena);
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		abort();
+	empty_len = (size_t)st.st_size;
+	empty_books = malloc(empty_len);
+	if (empty_books == NULL || read(fd, empty_books, empty_len) != st.st_size)
+		abort();
+	close(fd);
+	return 0;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
+{
+	size_t before = __sanitizer_get_current_allocated_bytes();
+	struct story s;
+	int fd;
+
+	forget_files();
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, empty_books, empty_len) != (ssize_t)empty_len)
+		abort();
+	close(fd);
+
+	begin(&s);
+	s.at = bytes;
+	s.end = bytes + n_bytes;
+	start_master(&s);
+	for (size_t i = 0; i < STEPS_MAX && s.at < s.end; i++) {
+		step(&s);
+		assert(__sanitizer_get_current_allocated_bytes() < before + MEMORY_MAX);
+	}
+	stop_master(&s);
+	start_master(&s); /* what was written is read again */
+	stop_master(&s);
+	arena_fini(&s.arena);
+	return 0;
+}

@@ -252,7 +252,7 @@ tiffin_close(struct tiffin_client *client)
 static int
 ping(struct tiffin_client *client)
 {
-	return beat_ping_until(client, client_until(client, 0));
+	return beat_ping_until(client, client_until(client));
 }
 
 int

@@ -16,7 +16,7 @@ set_one(struct tiffin_client *client, struct rec_attr_set *set)
 
 	ask_init(&ask, client);
 	r = ask_call(&ask, MSG_set_attr, msg_set_attr_encode(&ask.payload, &msg),
-		     client_until(client, 0));
+		     client_until(client));
 	if (r == 0)
 		r = ask_read(&ask, rep_set_attr_decode(ask.reply.payload, ask.reply.arena, &rep));
 	if (r == 0)

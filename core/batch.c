@@ -6,7 +6,6 @@
 #include "core/get.h"
 #include "core/put.h"
 #include "core/why.h"
-#include "transfer/base/num.h"
 
 /* judge -- one item, before anything is asked of the master. */
 static int
@@ -23,20 +22,15 @@ judge(const struct tiffin_item *item)
 	return r;
 }
 
-/* judge_all -- sets result of each; gives how many are good, and the bytes of those. */
+/* judge_all -- sets result of each; gives how many are good. */
 static size_t
-judge_all(struct tiffin_item *items, size_t n_items, uint64_t *ret_len_bytes)
+judge_all(struct tiffin_item *items, size_t n_items)
 {
 	size_t n_good = 0;
 
-	*ret_len_bytes = 0;
 	for (size_t i = 0; i < n_items; i++) {
 		items[i].result = judge(&items[i]);
-		if (items[i].result != 0)
-			continue;
-		n_good++;
-		*ret_len_bytes = num_add_sat(*ret_len_bytes,
-					     get_slices_len(items[i].slices, items[i].n_slices));
+		n_good += items[i].result == 0;
 	}
 	return n_good;
 }
@@ -46,13 +40,12 @@ put_items(struct tiffin_client *client, struct tiffin_item *items, size_t n_item
 	  const struct tiffin_put_options *options)
 {
 	struct parcel *parcels;
-	uint64_t len_bytes;
 	size_t n_good, at = 0;
 	int r = put_options_check(options);
 
 	if (r != 0)
 		return r;
-	n_good = judge_all(items, n_items, &len_bytes);
+	n_good = judge_all(items, n_items);
 	if (n_good == 0)
 		return 0;
 	parcels = calloc(n_good, sizeof(*parcels));
@@ -66,7 +59,7 @@ put_items(struct tiffin_client *client, struct tiffin_item *items, size_t n_item
 							.n_slices = items[i].n_slices,
 							.attr = items[i].attr,
 							.attr_bytes = items[i].attr_bytes};
-	r = put_run(client, parcels, n_good, options, client_until(client, len_bytes));
+	r = put_run(client, parcels, n_good, options, client_until(client));
 	at = 0;
 	for (size_t i = 0; i < n_items; i++) {
 		if (items[i].result != 0)
@@ -83,11 +76,10 @@ static int
 get_items(struct tiffin_client *client, struct tiffin_item *items, size_t n_items)
 {
 	struct fetch *fetches;
-	uint64_t len_bytes;
 	size_t n_good, at = 0;
 	int r;
 
-	n_good = judge_all(items, n_items, &len_bytes);
+	n_good = judge_all(items, n_items);
 	if (n_good == 0)
 		return 0;
 	fetches = calloc(n_good, sizeof(*fetches));
@@ -99,7 +91,7 @@ get_items(struct tiffin_client *client, struct tiffin_item *items, size_t n_item
 			fetches[at++] = (struct fetch){.key = items[i].key,
 						       .slices = items[i].slices,
 						       .n_slices = items[i].n_slices};
-	r = get_run(client, fetches, n_good, client_until(client, len_bytes));
+	r = get_run(client, fetches, n_good, client_until(client));
 	at = 0;
 	for (size_t i = 0; i < n_items; i++) {
 		if (items[i].result != 0)

@@ -42,8 +42,7 @@ ask_space(struct tiffin_client *client, struct tiffin_space *ret_space)
 	int r;
 
 	ask_init(&ask, client);
-	r = ask_call(&ask, MSG_space, msg_space_encode(&ask.payload, &msg),
-		     client_until(client, 0));
+	r = ask_call(&ask, MSG_space, msg_space_encode(&ask.payload, &msg), client_until(client));
 	if (r == 0)
 		r = ask_read(&ask, rep_space_decode(ask.reply.payload, ask.reply.arena, &rep));
 	if (r == 0)
@@ -98,7 +97,7 @@ segment_page(struct tiffin_client *client, uint64_t *after, segment_fn fn, void 
 
 	ask_init(&ask, client);
 	r = ask_call(&ask, MSG_query_segment, msg_query_segment_encode(&ask.payload, &msg),
-		     client_until(client, 0));
+		     client_until(client));
 	if (r == 0)
 		r = ask_read(&ask,
 			     rep_query_segment_decode(ask.reply.payload, ask.reply.arena, &rep));
@@ -155,7 +154,7 @@ client_page(struct tiffin_client *client, uint64_t *after, client_fn fn, void *a
 
 	ask_init(&ask, client);
 	r = ask_call(&ask, MSG_query_client, msg_query_client_encode(&ask.payload, &msg),
-		     client_until(client, 0));
+		     client_until(client));
 	if (r == 0)
 		r = ask_read(&ask,
 			     rep_query_client_decode(ask.reply.payload, ask.reply.arena, &rep));
@@ -212,7 +211,7 @@ put_page(struct tiffin_client *client, uint64_t *after, put_fn fn, void *arg, in
 
 	ask_init(&ask, client);
 	r = ask_call(&ask, MSG_query_put, msg_query_put_encode(&ask.payload, &msg),
-		     client_until(client, 0));
+		     client_until(client));
 	if (r == 0)
 		r = ask_read(&ask, rep_query_put_decode(ask.reply.payload, ask.reply.arena, &rep));
 	for (uint32_t i = 0; r == 0 && *ret_fn == 0 && i < rep.n_puts; i++) {
@@ -251,8 +250,7 @@ ask_stats(struct tiffin_client *client, stat_fn fn, void *arg)
 	int r;
 
 	ask_init(&ask, client);
-	r = ask_call(&ask, MSG_stats, msg_stats_encode(&ask.payload, &msg),
-		     client_until(client, 0));
+	r = ask_call(&ask, MSG_stats, msg_stats_encode(&ask.payload, &msg), client_until(client));
 	if (r == 0)
 		r = ask_read(&ask, rep_stats_decode(ask.reply.payload, ask.reply.arena, &rep));
 	for (uint32_t i = 0; r == 0 && i < rep.n_counts; i++)

@@ -15,14 +15,12 @@
 
 #define TIMEOUT_MS  30000
 #define TRANSFER_MS 10000
-#define SLOWEST_BYTES_MS                                                                           \
-	(16u << 10) /* calls that move much get 1 ms more for each so many bytes                   \
-		     */
-#define SETTLE_MS 5000
-#define PAUSE_MS  20
-#define TICK_MS   2000
+#define SETTLE_MS   5000
+#define PAUSE_MS    20
+#define TICK_MS     2000
 
-/* Counts the forks that led to this process; a client of another count is not ours to touch. */
+/* Counts the forks that led to this process; a client of another count is not ours to
+	   touch. */
 static unsigned fork_generation;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -152,11 +150,9 @@ client_leave(struct tiffin_client *client, int r)
 }
 
 uint64_t
-client_until(const struct tiffin_client *client, uint64_t len_bytes)
+client_until(const struct tiffin_client *client)
 {
-	uint64_t len_ms = client->timeout_ms + len_bytes / SLOWEST_BYTES_MS;
-
-	return num_add_sat(clock_ns(client->clock), num_min(len_ms, 1ull << 40) * NS_PER_MS);
+	return num_add_sat(clock_ns(client->clock), client->timeout_ms * NS_PER_MS);
 }
 
 bool

@@ -108,9 +108,13 @@ int client_enter(struct tiffin_client *client);
 /* client_leave -- gives r, or TIFFIN_E_CLOSED when the client was closed meanwhile. */
 int client_leave(struct tiffin_client *client, int r);
 
-/* client_until -- the deadline of a call that moves len_bytes: timeout_ms, and 1 s for each 16 MiB.
+/*
+ * client_until -- the deadline of a call that begins now: timeout_ms.
+ *
+ * Whoever moves much asks again after each wave that went well: the time is over when nothing has
+ * moved for so long, not when there is much to move.
  */
-uint64_t client_until(const struct tiffin_client *client, uint64_t len_bytes);
+uint64_t client_until(const struct tiffin_client *client);
 
 /*
  * client_settling -- did the master come back a moment ago, so that providers may not yet have?

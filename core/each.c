@@ -53,7 +53,7 @@ some(struct tiffin_client *client, const struct each *each, const char *const *k
 	if (n_good > 0)
 		r = ask_call(&ask, each->type,
 			     each->encode(&ask.payload, recs, n_good, each->flags),
-			     client_until(client, 0));
+			     client_until(client));
 	if (r == 0 && n_good > 0)
 		r = fates(&ask, keys, n, results);
 	if (recs != &one)

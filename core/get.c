@@ -161,7 +161,7 @@ static void
 run_waves(struct tiffin_client *client, struct moves *moves, uint64_t until_ns)
 {
 	for (size_t at = 0; at < moves->n;) {
-		at = moves_wave(client, moves, at, until_ns);
+		at = moves_wave(client, moves, at, &until_ns);
 		if (at < moves->n)
 			lease_keeper_renew(client);
 	}
@@ -496,7 +496,6 @@ get_run(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t 
 static int
 get_one(struct tiffin_client *client, struct fetch *fetch, uint64_t *ret_len_bytes)
 {
-	uint64_t len;
 	int r;
 
 	r = client_enter(client);
@@ -505,9 +504,8 @@ get_one(struct tiffin_client *client, struct fetch *fetch, uint64_t *ret_len_byt
 	r = client_key_check(fetch->key);
 	if (r == 0)
 		r = get_slices_check(fetch->slices, fetch->n_slices);
-	len = r == 0 ? get_slices_len(fetch->slices, fetch->n_slices) : 0;
 	if (r == 0)
-		r = get_run(client, fetch, 1, client_until(client, len));
+		r = get_run(client, fetch, 1, client_until(client));
 	if (r == 0)
 		r = fetch->result;
 	r = client_leave(client, r);

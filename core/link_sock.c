@@ -85,7 +85,8 @@ wake(struct sock_call *call)
 static void
 wake_all(struct link_sock *ls)
 {
-	list_each(&ls->calls, at) wake(list_of(at, struct sock_call, at));
+	list_each(&ls->calls, at)
+		wake(list_of(at, struct sock_call, at));
 }
 
 /* wait_for -- sleep until woken, at most until at_ns. */
@@ -117,7 +118,8 @@ break_up(struct link_sock *ls, const char *why)
 	ls->is_up = false;
 	shutdown(ls->fd, SHUT_RDWR);
 	buf_clear(&ls->out);
-	list_each(&ls->calls, at) list_of(at, struct sock_call, at)->is_sent = false;
+	list_each(&ls->calls, at)
+		list_of(at, struct sock_call, at)->is_sent = false;
 	wake_all(ls);
 }
 
@@ -313,8 +315,7 @@ read_some(struct link_sock *ls, int flags)
 static struct sock_call *
 find_call(struct link_sock *ls, uint64_t id)
 {
-	list_each(&ls->calls, at)
-	{
+	list_each(&ls->calls, at) {
 		struct sock_call *call = list_of(at, struct sock_call, at);
 
 		if (call->id == id && call->is_sent && !call->is_done)
@@ -450,8 +451,7 @@ hand_over(struct link_sock *ls)
 	struct list_link *next = list_first(&ls->calls);
 
 	if (!ls->has_reader && next != NULL) {
-		list_each(&ls->calls, at)
-		{
+		list_each(&ls->calls, at) {
 			struct sock_call *call = list_of(at, struct sock_call, at);
 
 			if (!call->is_done) {

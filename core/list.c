@@ -72,7 +72,7 @@ turn_page(struct tiffin_list *list)
 
 	ask_again(ask);
 	r = ask_call(ask, MSG_list, msg_list_encode(&ask->payload, &msg),
-		     client_until(list->client, 0));
+		     client_until(list->client));
 	if (r == 0)
 		r = ask_read(ask,
 			     rep_list_decode(ask->reply.payload, ask->reply.arena, &list->page));

@@ -54,8 +54,7 @@ ref_all(struct tiffin_client *client, bool only_unsaid, struct mount *ret_mounts
 	size_t n = 0;
 
 	lock_take(&client->lock);
-	list_each(&client->mounts, at)
-	{
+	list_each(&client->mounts, at) {
 		struct mount *mount = list_of(at, struct mount, at);
 
 		if (only_unsaid && !mount->is_to_be_said)
@@ -76,8 +75,7 @@ unlist(struct tiffin_client *client, uint64_t segment_id)
 	struct mount *found = NULL;
 
 	lock_take(&client->lock);
-	list_each(&client->mounts, at)
-	{
+	list_each(&client->mounts, at) {
 		struct mount *mount = list_of(at, struct mount, at);
 
 		if (segment_id == 0 || mount->lent->segment_id == segment_id)
@@ -95,8 +93,8 @@ mount_is_ours(struct tiffin_client *client, uint64_t segment_id)
 	bool is_ours = false;
 
 	lock_take(&client->lock);
-	list_each(&client->mounts, at) is_ours |=
-		list_of(at, struct mount, at)->lent->segment_id == segment_id;
+	list_each(&client->mounts, at)
+		is_ours |= list_of(at, struct mount, at)->lent->segment_id == segment_id;
 	lock_drop(&client->lock);
 	return is_ours;
 }
@@ -105,8 +103,7 @@ void
 mount_forgotten(struct tiffin_client *client, uint64_t segment_id)
 {
 	lock_take(&client->lock);
-	list_each(&client->mounts, at)
-	{
+	list_each(&client->mounts, at) {
 		struct mount *mount = list_of(at, struct mount, at);
 
 		mount->is_to_be_said |= segment_id == 0 || mount->lent->segment_id == segment_id;
@@ -329,7 +326,8 @@ enlist(struct tiffin_client *client, struct mount *mount)
 	size_t n = 0;
 
 	lock_take(&client->lock);
-	list_each(&client->mounts, at) n += at != NULL;
+	list_each(&client->mounts, at)
+		n += at != NULL;
 	if (n < SEGMENTS_MAX)
 		list_push_back(&client->mounts, &mount->at);
 	lock_drop(&client->lock);
@@ -526,7 +524,7 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 		return r;
 	}
 	segment_id = lent->segment_id;
-	r = mount_add(client, name, &lent, &serve, client_until(client, 0));
+	r = mount_add(client, name, &lent, &serve, client_until(client));
 	if (r == 0 && ret_segment_id != NULL)
 		*ret_segment_id = segment_id;
 	return r;

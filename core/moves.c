@@ -73,7 +73,7 @@ moves_add_run(struct moves *moves, const struct op *run)
 }
 
 size_t
-moves_wave(struct tiffin_client *client, struct moves *moves, size_t from, uint64_t until_ns)
+moves_wave(struct tiffin_client *client, struct moves *moves, size_t from, uint64_t *until_ns)
 {
 	uint64_t len_bytes = 0, deadline_ns;
 	struct batch batch;
@@ -89,9 +89,10 @@ moves_wave(struct tiffin_client *client, struct moves *moves, size_t from, uint6
 	deadline_ns = clock_ns(client->clock) +
 		      (client->transfer_ms + len_bytes / SLOWEST_BYTES_MS) * NS_PER_MS;
 	for (size_t i = from; i < to; i++)
-		moves->ops[i].deadline_ns = num_min(deadline_ns, until_ns);
+		moves->ops[i].deadline_ns = num_min(deadline_ns, *until_ns);
 
 	batch = (struct batch){.ops = moves->ops + from, .n_ops = to - from};
-	(void)engine_run(client->engine, &batch); /* each op tells its own fate */
+	if (engine_run(client->engine, &batch) == OP_DONE)
+		*until_ns = num_max(*until_ns, client_until(client));
 	return to;
 }

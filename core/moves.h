@@ -38,9 +38,13 @@ void moves_add(struct moves *moves, const struct op *op);
 /* moves_add_run -- the ops for one run of bytes, each at most MOVES_OP_BYTES. */
 void moves_add_run(struct moves *moves, const struct op *run);
 
-/* moves_wave -- run the next wave, of ops [from, result).  needs: from < n.  Each has its result.
+/*
+ * moves_wave -- run the next wave, of ops [from, result).
+ *
+ * needs:   from < n.
+ * gives:   a result in each op; *until_ns put off when all of them are done: there was progress.
  */
 size_t moves_wave(struct tiffin_client *client, struct moves *moves, size_t from,
-		  uint64_t until_ns);
+		  uint64_t *until_ns);
 
 #endif

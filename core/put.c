@@ -186,13 +186,13 @@ all_hold(struct parcel *parcels, size_t n)
 /* run_waves -- gives how many ops were begun; the rest was not, since a lease ran out. */
 static size_t
 run_waves(struct tiffin_client *client, struct parcel *parcels, size_t n, struct moves *moves,
-	  uint64_t until_ns)
+	  uint64_t *until_ns)
 {
 	size_t at = 0;
 
 	while (at < moves->n) {
 		if (at > 0)
-			extend_due(parcels, n, until_ns);
+			extend_due(parcels, n, *until_ns);
 		if (!all_hold(parcels, n))
 			break;
 		at = moves_wave(client, moves, at, until_ns);
@@ -227,7 +227,7 @@ close_ops(struct parcel *parcel, const struct moves *moves, size_t n_begun)
 }
 
 static void
-write_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64_t until_ns)
+write_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64_t *until_ns)
 {
 	struct writing_span span;
 	struct moves moves;
@@ -344,7 +344,7 @@ put_some(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	r = open_all(client, parcels, n, options, until_ns);
 	if (r != 0)
 		return r;
-	write_all(client, parcels, n, until_ns);
+	write_all(client, parcels, n, &until_ns);
 	end_all(client, parcels, n, until_ns);
 	revoke_all(parcels, n, until_ns);
 	return 0;
@@ -438,7 +438,7 @@ tiffin_put(struct tiffin_client *client, const char *key, const struct iovec *sl
 	if (r == 0) {
 		parcel.attr = options != NULL ? options->attr : NULL;
 		parcel.attr_bytes = options != NULL ? options->attr_bytes : 0;
-		r = put_run(client, &parcel, 1, options, client_until(client, len));
+		r = put_run(client, &parcel, 1, options, client_until(client));
 	}
 	if (r == 0)
 		r = parcel.result;

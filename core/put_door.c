@@ -157,7 +157,7 @@ tiffin_put_write(struct tiffin_put *put, uint64_t offset_bytes, const struct iov
 		r = why_set(put->failed, "\"%s\": an earlier write failed", put->key);
 	if (r == 0 && len > 0) {
 		r = after(put, put_stream_write(put, offset_bytes, slices, n_slices,
-						client_until(put->client, len)));
+						client_until(put->client)));
 		if (r == 0)
 			put->len_bytes = num_max(put->len_bytes, offset_bytes + len);
 	}
@@ -206,7 +206,7 @@ read_bytes(struct tiffin_put *put, uint64_t offset_bytes, const struct iovec *sl
 	   size_t n_slices, uint64_t len_bytes)
 {
 	struct op part = {.offset_bytes = offset_bytes, .slices = slices, .n_slices = n_slices};
-	uint64_t until = client_until(put->client, len_bytes), there = 0;
+	uint64_t until = client_until(put->client), there = 0;
 	int r;
 
 	if (!put->is_started && put->stage.at_bytes == 0) {
@@ -290,8 +290,7 @@ commit_small(struct tiffin_put *put, uint64_t *ret_id)
 				.attr_bytes = put->options.attr_bytes};
 	int r;
 
-	r = put_run(put->client, &parcel, 1, &put->options,
-		    client_until(put->client, put->len_bytes));
+	r = put_run(put->client, &parcel, 1, &put->options, client_until(put->client));
 	*ret_id = parcel.object_id;
 	return r == 0 ? parcel.result : r;
 }
@@ -299,7 +298,7 @@ commit_small(struct tiffin_put *put, uint64_t *ret_id)
 static int
 commit_large(struct tiffin_put *put, uint64_t *ret_id)
 {
-	uint64_t until = client_until(put->client, put->len_bytes);
+	uint64_t until = client_until(put->client);
 	struct rec_put_done done;
 	int r;
 
@@ -319,7 +318,7 @@ commit_large(struct tiffin_put *put, uint64_t *ret_id)
 				     .crc = put->crc,
 				     .attr = span_of(put->attr, put->options.attr_bytes)};
 	*ret_id = done.object_id;
-	return writing_end(&put->writing, &done, until);
+	return writing_end(&put->writing, &done, client_until(put->client));
 }
 
 /* set_attr -- those of the commit take the place of those of the begin. */

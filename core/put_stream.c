@@ -47,8 +47,7 @@ next_idle(struct tiffin_client *client)
 	struct tiffin_put *found = NULL;
 
 	lock_take(&client->lock);
-	list_each(&client->puts, at)
-	{
+	list_each(&client->puts, at) {
 		struct tiffin_put *put = list_of(at, struct tiffin_put, at);
 
 		if (found == NULL && !put->is_busy && put->is_started && put->failed == 0 &&
@@ -167,7 +166,7 @@ run_waves(struct tiffin_put *put, struct moves *moves, uint64_t until_ns)
 			return r;
 		if (!writing_holds(&put->writing))
 			return why_set(TIFFIN_E_LEASE, "the write lease ran out");
-		to = moves_wave(put->client, moves, at, until_ns);
+		to = moves_wave(put->client, moves, at, &until_ns);
 		worst = writing_note(&put->writing, moves, at, to);
 		if (worst != OP_DONE)
 			return writing_why(&put->writing, put->key, worst);
@@ -247,6 +246,7 @@ put_stream_zeros(struct tiffin_put *put, uint64_t end_bytes, uint64_t until_ns)
 			left -= slices[n].iov_len;
 		}
 		r = move(put, put->filled_bytes, slices, n, until_ns);
+		until_ns = client_until(put->client);
 	}
 	return r;
 }
@@ -335,6 +335,7 @@ put_stream_sum(struct tiffin_put *put, uint64_t until_ns)
 	for (; r == 0 && part.offset_bytes < put->len_bytes; part.offset_bytes += part.len_bytes) {
 		part.len_bytes = num_min(put->len_bytes - part.offset_bytes, (uint64_t)STAGE_BYTES);
 		r = put_stream_read(put, &part, until_ns);
+		until_ns = client_until(put->client);
 		if (r == 0)
 			put->crc = crc_of(put->crc, room, part.len_bytes);
 	}

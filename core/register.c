@@ -17,8 +17,7 @@ struct region {
 void
 register_forget_all(struct tiffin_client *client)
 {
-	list_each_safe(&client->regions, at)
-	{
+	list_each_safe(&client->regions, at) {
 		list_remove(at);
 		free(list_of(at, struct region, at));
 	}
@@ -31,8 +30,7 @@ add(struct tiffin_client *client, struct region *region)
 	bool is_free = true;
 
 	lock_take(&client->lock);
-	list_each(&client->regions, at)
-	{
+	list_each(&client->regions, at) {
 		const struct region *other = list_of(at, struct region, at);
 
 		is_free = is_free && (region->to <= other->from || other->to <= region->from);
@@ -70,8 +68,7 @@ withdraw(struct tiffin_client *client, void *at)
 	struct region *found = NULL;
 
 	lock_take(&client->lock);
-	list_each(&client->regions, link)
-	{
+	list_each(&client->regions, link) {
 		struct region *region = list_of(link, struct region, at);
 
 		if (region->from == (uintptr_t)at)

@@ -12,7 +12,7 @@ rename_all(struct tiffin_client *client, const struct msg_rename *msg)
 	ask_init(&ask, client);
 	lease_keeper_flush(client);
 	return ask_call(&ask, MSG_rename, msg_rename_encode(&ask.payload, msg),
-			client_until(client, 0));
+			client_until(client));
 }
 
 /* judge -- all keys and flags.  Fills in the pairs. */

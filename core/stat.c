@@ -39,7 +39,7 @@ stat_one(struct tiffin_client *client, const char *key, struct tiffin_stat *ret_
 	int r;
 
 	ask_init(&ask, client);
-	r = ask_call(&ask, MSG_stat, msg_stat_encode(&ask.payload, &msg), client_until(client, 0));
+	r = ask_call(&ask, MSG_stat, msg_stat_encode(&ask.payload, &msg), client_until(client));
 	if (r == 0)
 		r = ask_read(&ask, rep_stat_decode(ask.reply.payload, ask.reply.arena, &rep));
 	if (r == 0)

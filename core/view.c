@@ -114,7 +114,7 @@ open_view(struct tiffin_client *client, const char *key, struct tiffin_view **re
 	ask_init(&view->ask, client);
 	view->client = client;
 	view->key = strdup(key);
-	r = view->key == NULL ? why_no_memory() : look(view, client_until(client, 0));
+	r = view->key == NULL ? why_no_memory() : look(view, client_until(client));
 	if (r != 0) {
 		view_free(view);
 		return r;
@@ -173,7 +173,7 @@ tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes, const struct i
 		fetch.place = view->place;
 		fetch.len_bytes = num_min(view->place->len_bytes - offset_bytes,
 					  get_slices_len(slices, n_slices));
-		r = get_move(view->client, &fetch, client_until(view->client, fetch.len_bytes));
+		r = get_move(view->client, &fetch, client_until(view->client));
 	}
 	if (r == 0)
 		r = refresh(view); /* did it hold until the last byte? */
@@ -193,7 +193,7 @@ spot_of(struct tiffin_view *view, size_t i)
 	if (spot != NULL)
 		return spot;
 	if (where_find(view->client, replica->segment_id, replica->segment_epoch,
-		       client_until(view->client, 0), &spot) != 0)
+		       client_until(view->client), &spot) != 0)
 		return NULL;
 	if (atomic_compare_exchange_strong(&view->borrowed[i], &none, spot))
 		return spot;

@@ -315,7 +315,7 @@ tiffin_watch_open(struct tiffin_client *client, const char *prefix,
 	watch->next_id = 1;
 	if (prefix != NULL)
 		snprintf(watch->prefix, sizeof(watch->prefix), "%s", prefix);
-	r = watch_start(watch, client_until(client, 0));
+	r = watch_start(watch, client_until(client));
 	if (r != 0)
 		watch_free(watch);
 	else

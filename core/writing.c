@@ -378,8 +378,7 @@ writing_quiet_epoch(struct tiffin_client *client)
 	uint64_t epoch = writing_epoch(client);
 
 	lock_take(&client->lock);
-	list_each(&client->writings, at)
-	{
+	list_each(&client->writings, at) {
 		uint64_t one = list_of(at, struct writing_span, at)->master_epoch;
 
 		epoch = num_min(epoch, one);

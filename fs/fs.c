@@ -16,44 +16,83 @@ fs_now(const struct fs *fs)
 				 .tv_nsec = (long)(at_ms % 1000) * (long)NS_PER_MS};
 }
 
-/* ---- buffers: a page that is touched first costs more than copying it ---------------- */
+/* ---- buffers ------------------------------------------------------------------------------------
+ */
 
+/*
+ * A page that is touched first costs more than copying it, and threads come and go: so a buffer
+ * outlives its thread, and waits here for the next one.
+ */
+struct spare {
+	struct spare *next;
+};
+
+static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER; /* taken last, held for two lines */
+static struct spare *spares;
 static pthread_key_t buf_key;
 static pthread_once_t buf_once = PTHREAD_ONCE_INIT;
 static bool has_buf_key;
 
 static void
-buf_free(void *buf)
+buf_give_back(void *buf)
 {
-	munmap(buf, FS_BUF_BYTES);
+	struct spare *spare = buf;
+
+	pthread_mutex_lock(&spares_lock);
+	spare->next = spares;
+	spares = spare;
+	pthread_mutex_unlock(&spares_lock);
+}
+
+static void *
+buf_take_spare(void)
+{
+	struct spare *spare;
+
+	pthread_mutex_lock(&spares_lock);
+	spare = spares;
+	if (spare != NULL)
+		spares = spare->next;
+	pthread_mutex_unlock(&spares_lock);
+	return spare;
+}
+
+static void *
+buf_new(void)
+{
+	void *fresh = mmap(NULL, FS_BUF_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return fresh == MAP_FAILED ? NULL : fresh;
 }
 
 static void
 buf_key_make(void)
 {
-	has_buf_key = pthread_key_create(&buf_key, buf_free) == 0;
+	has_buf_key = pthread_key_create(&buf_key, buf_give_back) == 0;
 }
 
 void *
 fs_buf(void)
 {
 	static _Thread_local void *mine;
-	void *fresh;
+	void *buf;
 
 	if (mine != NULL)
 		return mine;
 	pthread_once(&buf_once, buf_key_make);
 	if (!has_buf_key)
 		return NULL;
-	fresh = mmap(NULL, FS_BUF_BYTES, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (fresh == MAP_FAILED)
+	buf = buf_take_spare();
+	if (buf == NULL)
+		buf = buf_new();
+	if (buf == NULL)
 		return NULL;
-	if (pthread_setspecific(buf_key, fresh) != 0) {
-		buf_free(fresh);
+	if (pthread_setspecific(buf_key, buf) != 0) {
+		buf_give_back(buf);
 		return NULL;
 	}
-	mine = fresh;
+	mine = buf;
 	return mine;
 }
 

@@ -28,12 +28,15 @@ assail() { # NAME ADDRESS
 	is "after garbage at $2" 50 "$(value ok "$T/objects")"
 }
 
+TTL=1s
+MASTER_OPTIONS="--client-grace-ms=1s --ping-ms=200ms"
 master_start
 start p1 tiffin-provider --master="$MASTER" --name=p1 --size=64MiB --listen="unix:$T/p1.sock 127.0.0.1:0"
 objects put k/ 50 100000
 assail master "$MASTER"
 assail p1 "unix:$T/p1.sock"
 assail p1 "$(port_of p1)"
+timed 20000 tool_garbage --silent "$MASTER" || die "the master keeps connections that say nothing"
 at_least "connections that the master ended" 100 "$(told frames_bad)"
 grep -qE 'assert|SIG|overflow' "$T/master.log" "$T/p1.log" && die "something is wrong in the logs"
 

@@ -167,7 +167,8 @@ ping(struct keep *keep)
 		if (rep_ping_decode(reply.payload, reply.arena, &rep) != 0)
 			sim_fail("a ping answer that can't be read");
 		keep->done.n -= n_told;
-		memmove(keep->done.at, keep->done.at + n_told, keep->done.n * sizeof(struct rec_id));
+		for (size_t i = 0; i < keep->done.n; i++)
+			keep->done.at[i] = keep->done.at[i + n_told];
 		take_orders(keep, &rep);
 	}
 	link_reply_fini(&reply);

@@ -33,6 +33,7 @@ static struct {
 	uint64_t turn_at_ns;      /* the earliest turn that is planned */
 	uint64_t paused_until_ns;
 	bool is_disk_busy;
+	uint64_t n_synced, synced_at_ns; /* what a power cut would leave: as of then, in "synced.db" */
 	uint64_t n_gone, lost_ns; /* evicted and lost ones, as last counted; when that grew */
 } keeper;
 
@@ -77,6 +78,43 @@ copy_file(const char *from, const char *to)
 	close(out);
 }
 
+static void
+copy_books(const char *from, const char *to)
+{
+	char from_name[200], to_name[200];
+
+	forget_files(to);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(from_name, sizeof(from_name), "%s%s", from, suffixes[i]);
+		snprintf(to_name, sizeof(to_name), "%s%s", to, suffixes[i]);
+		copy_file(from_name, to_name);
+	}
+}
+
+static void
+synced_path(char *ret, size_t cap)
+{
+	snprintf(ret, cap, "%s/synced.db", keeper.dir);
+}
+
+/* What is on the disk now is what the last sync put there, and perhaps more: a power cut may leave it. */
+static void
+note_synced(void)
+{
+	struct store_progress progress;
+	char path[160];
+
+	if (!keeper.limits.has_power_cuts)
+		return;
+	store_progress(keeper.store, &progress);
+	if (progress.synced == keeper.n_synced)
+		return;
+	keeper.n_synced = progress.synced;
+	keeper.synced_at_ns = sim_now();
+	synced_path(path, sizeof(path));
+	copy_books(keeper.path, path);
+}
+
 /* ---- start and death ---- */
 
 static void
@@ -111,6 +149,7 @@ start(void *arg, uint64_t word)
 				.put_wait_ms = keeper.limits.put_wait_ms,
 				.evict_high_pct = keeper.limits.high_pct,
 				.evict_low_pct = keeper.limits.low_pct,
+				.durable_power = keeper.limits.is_durable,
 			},
 	};
 	struct store *store = NULL;
@@ -127,6 +166,8 @@ start(void *arg, uint64_t word)
 	keeper.n_starts++;
 	keeper.life++;
 	keeper.n_gone = 0;
+	keeper.n_synced = UINT64_MAX; /* the start itself is synced */
+	note_synced();
 	keeper.turn_at_ns = 0;
 	keeper.is_disk_busy = false;
 	keeper.paused_until_ns = 0;
@@ -176,30 +217,54 @@ die(void)
 void
 keeper_fini(void)
 {
+	char path[160];
+
 	if (keeper.master != NULL)
 		die();
 	forget_files(keeper.path);
+	synced_path(path, sizeof(path));
+	forget_files(path);
 	rmdir(keeper.dir);
+}
+
+/* Dead, and born again from what `from` has. */
+static void
+die_and_start(const char *from, uint64_t down_ns)
+{
+	char old[160];
+
+	memcpy(old, keeper.path, sizeof(old));
+	path_of_start(keeper.n_starts, keeper.path, sizeof(keeper.path));
+	copy_books(from, keeper.path);
+	die();
+	forget_files(old);
+	sim_at(sim_now() + down_ns, start, NULL, 0);
 }
 
 void
 keeper_kill(uint64_t down_ns)
 {
-	char old[160], from[200], to[200];
+	char path[160];
 
 	if (keeper.master == NULL)
 		return;
 	sim_say("master is killed");
-	memcpy(old, keeper.path, sizeof(old));
-	path_of_start(keeper.n_starts, keeper.path, sizeof(keeper.path));
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(from, sizeof(from), "%s%s", old, suffixes[i]);
-		snprintf(to, sizeof(to), "%s%s", keeper.path, suffixes[i]);
-		copy_file(from, to);
-	}
-	die();
-	forget_files(old);
-	sim_at(sim_now() + down_ns, start, NULL, 0);
+	memcpy(path, keeper.path, sizeof(path));
+	die_and_start(path, down_ns);
+}
+
+uint64_t
+keeper_cut_power(uint64_t down_ns)
+{
+	char path[160];
+
+	if (keeper.master == NULL || !keeper.limits.has_power_cuts)
+		return UINT64_MAX;
+	sim_say("master has no power; what was synced is %" PRIu64 " ms old",
+		(sim_now() - keeper.synced_at_ns) / MS(1));
+	synced_path(path, sizeof(path));
+	die_and_start(path, down_ns);
+	return keeper.limits.is_durable ? UINT64_MAX : keeper.synced_at_ns;
 }
 
 void
@@ -308,6 +373,7 @@ disk_done(void *arg, uint64_t life)
 	if (life != keeper.life || keeper.master == NULL)
 		return;
 	store_step(keeper.store);
+	note_synced();
 	keeper.is_disk_busy = false;
 	plan_turn(sim_now());
 }

@@ -18,6 +18,7 @@
 struct keeper_limits {
 	uint64_t lease_ms, write_lease_ms, ping_ms, ttl_ms, grace_ms, put_wait_ms;
 	uint64_t high_pct, low_pct;
+	bool has_power_cuts, is_durable; /* is_durable: durability=power */
 };
 
 void keeper_init(const struct keeper_limits *limits);
@@ -27,6 +28,14 @@ void keeper_fini(void);
 struct wire *keeper_dial(unsigned node, const struct wire_end *caller);
 
 void keeper_kill(uint64_t down_ns);  /* kill -9, and another start after that time */
+
+/*
+ * keeper_cut_power -- what was written and not synced is lost.
+ *
+ * gives:   since when answers may have been undone; UINT64_MAX: none was.
+ */
+uint64_t keeper_cut_power(uint64_t down_ns);
+
 void keeper_pause(uint64_t len_ns);  /* the process does not run meanwhile */
 bool keeper_is_up(void);
 

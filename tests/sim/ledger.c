@@ -349,6 +349,22 @@ ledger_found_in_the_way(unsigned key, uint64_t t0, const struct deed *but)
 	sim_fail("\"%s\": something is said to be in the way, but nothing ever was", ledger_key(key));
 }
 
+void
+ledger_undo(uint64_t t)
+{
+	for (unsigned key = 0; key < ledger.n_keys; key++) {
+		for (size_t i = 0; i < ledger.deeds[key].n; i++) {
+			struct deed *deed = ledger.deeds[key].at[i];
+
+			if (deed->fate == FATE_NOTHING || deed->end_ns <= t)
+				continue;
+			deed->end_ns = UINT64_MAX;
+			if (deed->fate == FATE_DONE)
+				deed->fate = FATE_UNKNOWN;
+		}
+	}
+}
+
 uint64_t
 ledger_n_checked(void)
 {

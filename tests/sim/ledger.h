@@ -62,6 +62,9 @@ uint64_t ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uin
 /* ledger_missed -- nothing was found in [t0, now]. */
 void ledger_missed(unsigned key, uint64_t t0);
 
+/* ledger_undo -- what was answered after t may have been undone, by a power cut. */
+void ledger_undo(uint64_t t);
+
 /* ledger_found_in_the_way -- EXISTS was answered to `but`. */
 void ledger_found_in_the_way(unsigned key, uint64_t t0, const struct deed *but);
 

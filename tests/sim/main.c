@@ -32,7 +32,7 @@
 /* What goes wrong in this run: one chance in so many at each turn of fate; 0: never. */
 static struct {
 	unsigned cut, part, part_data, stop_user, stop_depot, kill_user, kill_depot, kill_master,
-		pause_master;
+		cut_power, pause_master;
 	bool is_wiping;
 	uint64_t turn_ms;
 	bool is_over;
@@ -119,6 +119,12 @@ turn_fate(void *arg, uint64_t word)
 		depot_kill(some_depot(), some_while(8000), fate.is_wiping && sim_chance(3));
 	if (comes(fate.kill_master))
 		keeper_kill(some_while(4000));
+	if (comes(fate.cut_power)) {
+		uint64_t since_ns = keeper_cut_power(some_while(4000));
+
+		if (since_ns != UINT64_MAX)
+			ledger_undo(since_ns);
+	}
 	if (comes(fate.pause_master) && keeper_is_up())
 		keeper_pause(some_while(4000));
 }
@@ -136,6 +142,7 @@ draw_fate(void)
 	fate.kill_user = often();
 	fate.kill_depot = sim_chance(2) ? 0 : often() * 4;
 	fate.kill_master = sim_chance(2) ? 0 : often() * 2;
+	fate.cut_power = sim_chance(3) ? often() * 2 : 0;
 	fate.pause_master = sim_chance(2) ? 0 : often();
 	fate.is_wiping = sim_chance(2);
 	ferry_faults = (struct ferry_faults){
@@ -183,6 +190,8 @@ build_world(void)
 		.has_flips = ferry_faults.flipped > 0,
 		.is_renaming = sim_chance(2),
 	};
+	limits.has_power_cuts = fate.cut_power > 0;
+	limits.is_durable = sim_chance(3);
 	keeper_init(&limits);
 	depots_init((unsigned)sim_between(2, 3), sim_chance(3) ? 1 << 20 : 4 << 20, sim_chance(4));
 	users_init((unsigned)sim_between(3, 5));

@@ -3,7 +3,9 @@
 /*
  * garbage -- what no honest peer sends, to a master's or provider's address.
  *
- *      garbage unix:/path|IPv4:port
+ *      garbage unix:/path|IPv4:port           all of it
+ *      garbage --silent unix:/path|IPv4:port  fifty that say nothing or half a word, until they are
+ * hung up on
  *
  * Random bytes; frames that begin well and lie about their length, type or sum; half a header; one
  * byte and then nothing; a thousand connections that say nothing.  The other side may hang up
@@ -22,6 +24,7 @@
 
 #define N_ROUNDS 2000
 #define N_IDLE   1000
+#define N_SILENT 50
 
 static union {
 	struct sockaddr any;
@@ -149,16 +152,44 @@ slow_one(void)
 	close(fd);
 }
 
+/* silent_ones -- wait until the other side has had enough of each. */
+static void
+silent_ones(void)
+{
+	struct pollfd ready = {.events = POLLIN};
+	uint64_t until_ms = tool_now_ms() + 20000;
+	int fds[N_SILENT];
+	char byte;
+
+	for (unsigned i = 0; i < N_SILENT; i++) {
+		fds[i] = dial();
+		(void)!send(fds[i], "TIF1", i % 5, MSG_NOSIGNAL);
+	}
+	for (unsigned i = 0; i < N_SILENT; i++) {
+		uint64_t now_ms = tool_now_ms();
+
+		ready.fd = fds[i];
+		if (now_ms >= until_ms || poll(&ready, 1, (int)(until_ms - now_ms)) <= 0)
+			tool_die("silent connection %u is still kept", i);
+		tool_demand(recv(fds[i], &byte, 1, 0) <= 0);
+		close(fds[i]);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	struct rlimit limit;
 
-	tool_demand(argc == 2);
+	tool_demand(argc == 2 || (argc == 3 && strcmp(argv[1], "--silent") == 0));
 	tool_demand(getrlimit(RLIMIT_NOFILE, &limit) == 0);
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	take_address(argv[1]);
+	take_address(argv[argc - 1]);
+	if (argc == 3) {
+		silent_ones();
+		return 0;
+	}
 	rounds();
 	slow_one();
 	idle_ones();

@@ -471,10 +471,36 @@ get_again(struct tiffin_client *client, struct fetch *fetch, uint64_t until_ns)
 	} while (was_away && fetch->may_retry);
 }
 
+/* get_again_all -- one more look for all that failed, together; then for those still away. */
+static void
+get_again_all(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t until_ns)
+{
+	struct fetch *again = malloc(n * sizeof(*again));
+	size_t n_again = 0, at = 0;
+
+	for (size_t i = 0; i < n && again != NULL; i++)
+		if (fetches[i].may_retry && !fetches[i].is_away)
+			again[n_again++] = fetches[i];
+	for (size_t i = 0; i < n_again; i += BATCH_MAX) {
+		size_t n_some = num_min(n_again - i, (size_t)BATCH_MAX);
+		int r = get_some(client, again + i, n_some, until_ns);
+
+		for (size_t j = i; r != 0 && j < i + n_some; j++)
+			again[j].result = r;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (fetches[i].may_retry && fetches[i].is_away)
+			get_again(client, &fetches[i], until_ns);
+		else if (fetches[i].may_retry && at < n_again)
+			fetches[i] = again[at++];
+	}
+	free(again);
+}
+
 int
 get_run(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t until_ns)
 {
-	size_t n_told = 0;
+	size_t n_told = 0, n_failed = 0;
 	int r = 0;
 
 	for (size_t from = 0; from < n; from += BATCH_MAX) {
@@ -486,8 +512,11 @@ get_run(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t 
 		n_told += r == 0 ? n_some : 0;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (fetches[i].may_retry)
-			get_again(client, &fetches[i], until_ns);
+		n_failed += fetches[i].may_retry;
+	if (n_failed == 1 && n == 1)
+		get_again(client, fetches, until_ns);
+	else if (n_failed > 0)
+		get_again_all(client, fetches, n, until_ns);
 	return n_told == 0 ? r : 0;
 }
 

@@ -38,7 +38,7 @@ struct sock_call {
 	struct list_link at;
 	uint64_t id, until_ns;
 	struct buf frame;
-	bool is_sent, is_done, has_cond;
+	bool is_sent, was_sent, is_done, has_cond; /* was_sent: over a former connection */
 	pthread_cond_t cond;
 	struct link_reply *reply;
 };
@@ -118,8 +118,12 @@ break_up(struct link_sock *ls, const char *why)
 	ls->is_up = false;
 	shutdown(ls->fd, SHUT_RDWR);
 	buf_clear(&ls->out);
-	list_each(&ls->calls, at)
-		list_of(at, struct sock_call, at)->is_sent = false;
+	list_each(&ls->calls, at) {
+		struct sock_call *call = list_of(at, struct sock_call, at);
+
+		call->was_sent |= call->is_sent;
+		call->is_sent = false;
+	}
 	wake_all(ls);
 }
 
@@ -350,6 +354,7 @@ deliver(struct link_sock *ls, const struct frame *frame)
 		return;
 	}
 	call->reply->status = frame->status;
+	call->reply->is_repeat = call->was_sent;
 	call->reply->payload.at = buf_first(&call->reply->bytes);
 	call->reply->payload.end = call->reply->payload.at + len;
 	call->is_done = true;

@@ -436,19 +436,21 @@ listen_check(const struct tiffin_client *client, const char *listen, bool is_ins
 		if (!sock_addr_is_local(&addr) && !client->has_key && !is_insecure)
 			return why_set(TIFFIN_E_DENIED,
 				       "%s can be reached from other machines: "
-				       "a cluster key is needed (key_file)",
+				       "give a cluster key (key_file), or insecure",
 				       one);
 	}
 	return 0;
 }
 
 static int
-serve_open(struct tiffin_client *client, const char *listen, struct serve **ret_serve)
+serve_open(struct tiffin_client *client, const char *listen, mode_t unix_mode,
+	   struct serve **ret_serve)
 {
 	struct serve_config config = {.clock = client->clock,
 				      .listen = listen,
 				      .idle_ms = SERVE_IDLE_MS,
-				      .connections_max = SERVE_CONNECTIONS_MAX};
+				      .connections_max = SERVE_CONNECTIONS_MAX,
+				      .unix_mode = unix_mode};
 	struct link_session session;
 	int r;
 
@@ -486,7 +488,7 @@ lend_memory(struct tiffin_client *client, const struct tiffin_mount_options *opt
 
 int
 mount_open(struct tiffin_client *client, const struct tiffin_mount_options *options,
-	   bool is_insecure, uint64_t *ret_segment_id)
+	   const struct mount_door *door, uint64_t *ret_segment_id)
 {
 	char listen[TARGET_ENDPOINT_MAX + 64], name[NAME_MAX_BYTES + 1];
 	struct serve *serve = NULL;
@@ -514,11 +516,11 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 		snprintf(listen, sizeof(listen), "%s", options->listen);
 	r = options->listen != NULL ? 0 : listen_default(client, name, listen, sizeof(listen));
 	if (r == 0)
-		r = listen_check(client, listen, is_insecure);
+		r = listen_check(client, listen, door->is_insecure);
 	if (r == 0)
 		r = lend_memory(client, options, &lent);
 	if (r == 0)
-		r = serve_open(client, listen, &serve);
+		r = serve_open(client, listen, door->unix_mode, &serve);
 	if (r != 0) {
 		lent_close(lent);
 		return r;
@@ -556,6 +558,7 @@ int
 tiffin_mount(struct tiffin_client *client, const struct tiffin_mount_options *options,
 	     uint64_t *ret_segment_id)
 {
+	static const struct mount_door closed;
 	int r = client_enter(client);
 
 	if (r != 0)
@@ -563,7 +566,7 @@ tiffin_mount(struct tiffin_client *client, const struct tiffin_mount_options *op
 	if (options == NULL || options->struct_bytes < sizeof(*options))
 		r = why_set(TIFFIN_E_INVALID, "tiffin_mount_options: set struct_bytes");
 	else
-		r = mount_open(client, options, false, ret_segment_id);
+		r = mount_open(client, options, &closed, ret_segment_id);
 	return client_leave(client, r);
 }
 

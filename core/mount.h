@@ -36,9 +36,15 @@ struct mount {
 int mount_add(struct tiffin_client *client, const char *name, struct lent **lent_taken,
 	      struct serve **serve_taken, uint64_t until_ns);
 
-/* mount_open -- tiffin_mount(), which is this without is_insecure. */
+/* Who may come in where the segment is served. */
+struct mount_door {
+	bool is_insecure; /* from other machines without a cluster key */
+	mode_t unix_mode; /* of Unix sockets, 0: 0600 */
+};
+
+/* mount_open -- tiffin_mount(), which is this with a door of zeros. */
 int mount_open(struct tiffin_client *client, const struct tiffin_mount_options *options,
-	       bool is_insecure, uint64_t *ret_segment_id);
+	       const struct mount_door *door, uint64_t *ret_segment_id);
 
 /* mount_is_ours -- does the segment lie in this process? */
 bool mount_is_ours(struct tiffin_client *client, uint64_t segment_id);

@@ -34,7 +34,6 @@ enum {
 	EXIT_INTERRUPTED = 130,
 };
 
-#define LET_GO_MS       2000ull
 #define LET_GO_PAUSE_MS 50
 
 static const char usage[] =
@@ -112,6 +111,15 @@ take_words(struct provider_options *opts, int argc, char **argv)
 		return 0;
 	}
 	return -1;
+}
+
+static bool
+is_mode(const char *text)
+{
+	char *end;
+	unsigned long mode = strtoul(text, &end, 8);
+
+	return *end == '\0' && mode > 0 && mode <= 0777;
 }
 
 /* ---- signals ----------------------------------------------------------------------- */
@@ -243,18 +251,20 @@ tell_ready(const struct provider_options *opts, const char *name, uint64_t segme
 	close((int)opts->ready_fd);
 }
 
-/* mount -- a provider that was killed a moment ago may not have let go of its file yet: wait a
- * little. */
+/* mount -- a provider that was killed a moment ago may not have let go of its file yet, and what
+ * an unmounted segment held may still be promised to readers: wait a little. */
 static int
 mount(struct tiffin_client *client, const struct tiffin_mount_options *options,
       const struct provider_options *opts, uint64_t *ret_segment_id)
 {
 	const struct clock *clock = clock_real();
-	uint64_t until_ns = clock_ns(clock) + num_min(opts->wait_ms, LET_GO_MS) * NS_PER_MS;
+	uint64_t until_ns = clock_ns(clock) + opts->wait_ms * NS_PER_MS;
+	const struct mount_door door = {opts->insecure != 0,
+					(mode_t)strtoul(opts->socket_mode, NULL, 8)};
 	int r;
 
 	do {
-		r = mount_open(client, options, opts->insecure != 0, ret_segment_id);
+		r = mount_open(client, options, &door, ret_segment_id);
 		if (r != TIFFIN_E_BUSY || is_to_end())
 			break;
 		clock_sleep_ms(clock, LET_GO_PAUSE_MS);
@@ -329,6 +339,8 @@ main(int argc, char **argv)
 	if (options_init(&provider_options_list, &opts) < 0)
 		return fail(EXIT_SYSTEM, "out of memory");
 	r = take_words(&opts, argc, argv);
+	if (r < 0 && !is_mode(opts.socket_mode))
+		r = fail(EXIT_USAGE, "socket_mode: not an octal mode, such as 0600");
 	if (r < 0 && log_level_parse(opts.log_level, &level) < 0)
 		r = fail(EXIT_USAGE, "log_level: not one of error, warn, info, debug");
 	if (r < 0) {

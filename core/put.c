@@ -263,9 +263,14 @@ write_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64
 
 /* ---- end ------------------------------------------------------------------------------ */
 
-/* judge_end -- the master's word on one put_end. */
+/*
+ * judge_end -- the master's word on one put_end.
+ *
+ * When the question had gone out before, "no such put" may also mean that the object was there and
+ * has been removed or replaced since: putting it again would bring it back.
+ */
 static void
-judge_end(struct parcel *parcel, uint32_t status)
+judge_end(struct parcel *parcel, uint32_t status, bool is_repeat)
 {
 	if (status == STATUS_OK)
 		return;
@@ -273,7 +278,7 @@ judge_end(struct parcel *parcel, uint32_t status)
 		fail(parcel,
 		     why_set(TIFFIN_E_LEASE, "the put was given up by the master: its write lease "
 					     "ran out, or the master was restarted"),
-		     true);
+		     !is_repeat);
 		return;
 	}
 	fail(parcel, put_why(parcel->key, status), false);
@@ -313,7 +318,7 @@ end_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64_t
 		if (r != 0)
 			fail(&parcels[i], r, false);
 		else
-			judge_end(&parcels[i], rep.fates[at++].status);
+			judge_end(&parcels[i], rep.fates[at++].status, ask.reply.is_repeat);
 	}
 }
 

@@ -27,7 +27,7 @@ struct spare {
 	struct spare *next;
 };
 
-static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER; /* taken last, held for two lines */
+static struct lock spares_lock; /* LOCK_fs_bufs; made with the key */
 static struct spare *spares;
 static pthread_key_t buf_key;
 static pthread_once_t buf_once = PTHREAD_ONCE_INIT;
@@ -38,10 +38,10 @@ buf_give_back(void *buf)
 {
 	struct spare *spare = buf;
 
-	pthread_mutex_lock(&spares_lock);
+	lock_take(&spares_lock);
 	spare->next = spares;
 	spares = spare;
-	pthread_mutex_unlock(&spares_lock);
+	lock_drop(&spares_lock);
 }
 
 static void *
@@ -49,11 +49,11 @@ buf_take_spare(void)
 {
 	struct spare *spare;
 
-	pthread_mutex_lock(&spares_lock);
+	lock_take(&spares_lock);
 	spare = spares;
 	if (spare != NULL)
 		spares = spare->next;
-	pthread_mutex_unlock(&spares_lock);
+	lock_drop(&spares_lock);
 	return spare;
 }
 
@@ -69,6 +69,7 @@ buf_new(void)
 static void
 buf_key_make(void)
 {
+	lock_init(&spares_lock, LOCK_fs_bufs);
 	has_buf_key = pthread_key_create(&buf_key, buf_give_back) == 0;
 }
 

@@ -99,7 +99,7 @@ fs_work_begin_empty(struct fs *fs, struct fs_node *node, const struct fs_attr *a
 	node->work.attr = *attr;
 	node->work.attr.mtime = fs_now(fs);
 	node->work.is_dirty = true;
-	node->work.is_blank = !node->is_fresh;
+	node->work.is_blank = true;
 	return 0;
 }
 

@@ -10,9 +10,14 @@
  *          +-----------------------------------------+<------------------------------+
  *                                                       the last writer has closed
  *
- * BEGUN:   a put of one's own; every handle of the node reads and writes it.  It starts empty, or
- * as a copy of the bytes that the node stands for. BROKEN:  nothing of it will ever be published;
- * every write, flush and fsync says why.
+ * BEGUN   a put of one's own; every handle of the node reads and writes it.  It starts empty, or
+ *         as a copy of the bytes that the node stands for.
+ *
+ * BROKEN  nothing of it will ever be published; every write, flush and fsync says why.
+ *
+ * `echo x >file` closes once before it writes, for the shell moves the descriptor.  So a file in
+ * which nothing was written yet is published by its last close (or fsync) only: nobody sees it
+ * empty, nor finds it so when the write fails.
  */
 #ifndef FS_WORK_H
 #define FS_WORK_H
@@ -30,8 +35,8 @@ struct fs_work {
 	struct tiffin_put *put; /* NULL: none */
 	struct fs_attr attr;    /* published with it */
 	bool is_dirty;          /* has something to publish */
-	bool is_blank; /* an old file that open cut to nothing; nothing was written since */
-	int broken;    /* -errno; 0: whole */
+	bool is_blank;          /* made or cut to nothing by open, not written since */
+	int broken;             /* -errno; 0: whole */
 };
 
 /* All of these need the node's lock, and give 0 or -errno. */
@@ -40,8 +45,7 @@ struct fs_work {
 int fs_work_begin_empty(struct fs *fs, struct fs_node *node, const struct fs_attr *attr,
 			uint32_t flags) MUST_CHECK;
 
-/* fs_work_begin -- unless there is one: a copy of the first keep_bytes of what the node stands for.
- */
+/* fs_work_begin -- unless there is one: a copy of the first keep_bytes of what was there. */
 int fs_work_begin(struct fs *fs, struct fs_node *node, uint64_t keep_bytes) MUST_CHECK;
 
 int fs_work_write(struct fs *fs, struct fs_node *node, uint64_t offset_bytes,

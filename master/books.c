@@ -381,14 +381,6 @@ lease_stretch(struct master *master, struct object *object, uint64_t len_ms)
 	}
 }
 
-uint64_t
-lease_all_end(const struct master *master)
-{
-	uint64_t until_ms = num_add_sat(master->now_ms, with_margin(master->limits.lease_ms));
-
-	return num_max(until_ms, master->leases_of_before_ms);
-}
-
 uint32_t
 lease_grant(struct master *master, struct object *object, uint64_t len_ms)
 {

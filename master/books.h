@@ -90,10 +90,6 @@ uint32_t lease_grant(struct master *master, struct object *object, uint64_t len_
 bool lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms);
 void lease_release(struct master *master, struct object *object, uint32_t lease_id);
 
-/* lease_all_end -- when every promise given until now is over, also those from before this start.
- */
-uint64_t lease_all_end(const struct master *master);
-
 /* lease_object -- the object or ghost of that id, or NULL. */
 static inline struct object *
 lease_object(const struct master *master, uint64_t id)

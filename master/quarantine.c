@@ -299,6 +299,7 @@ quarantine_add(struct quarantine *q, struct segment *segment, const struct exten
 	return;
 
 no_memory:
+	segment->leave_until_ms = num_max(segment->leave_until_ms, terms->until_ms);
 	log_event(LOG_ERROR, "quarantine_no_memory",
 		  "segment=%" PRIu64 " extents=%" PRIu32
 		  " note=\"they stay taken until the master is restarted\"",
@@ -478,6 +479,7 @@ quarantine_drop(struct quarantine *q, struct segment *segment, unsigned max_step
 			heap_remove(q, rest);
 		else if (rest->is_gated)
 			q->n_gated--;
+		segment->leave_until_ms = num_max(segment->leave_until_ms, rest->until_ms);
 		rest_end(q, rest, /* give_back= */ false);
 	}
 	list_each_safe(&segment->gates, link) {

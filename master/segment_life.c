@@ -8,6 +8,7 @@
 #include "master/books.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
+#include "transfer/base/num.h"
 
 struct segment *
 segment_find(const struct master *master, uint64_t id)
@@ -245,7 +246,8 @@ segment_leave(struct master *master, struct segment *segment)
 		list_remove(&segment->at_client);
 		segment->client = NULL;
 	}
-	segment->leave_until_ms = lease_all_end(master);
+	/* those of today are added one by one (sweep.c, quarantine_drop) */
+	segment->leave_until_ms = num_max(segment->leave_until_ms, master->leases_of_before_ms);
 	set_state(master, segment, SEGMENT_LEAVING);
 }
 

@@ -131,12 +131,16 @@ sweep_segment(struct master *master, struct segment *segment)
 	}
 	if (segment->state != SEGMENT_LEAVING || master->progress.is_stalled)
 		return false;
-	for (unsigned n = 0; n < REPLICAS_A_TURN && segment->n_replicas > 0; n++)
-		if (lose(master,
-			 list_of(list_first(&segment->replicas), struct replica, at_segment)) < 0)
+	for (unsigned n = 0; n < REPLICAS_A_TURN && segment->n_replicas > 0; n++) {
+		struct replica *rep =
+			list_of(list_first(&segment->replicas), struct replica, at_segment);
+
+		/* until just now it could be promised, or a promise be renewed */
+		segment->leave_until_ms =
+			num_max(segment->leave_until_ms, rep->object->lease_until_ms);
+		if (lose(master, rep) < 0)
 			return false;
-		else /* until just now it could be promised, or a promise be renewed */
-			segment->leave_until_ms = lease_all_end(master);
+	}
 	if (segment->n_replicas > 0 || !quarantine_drop(&master->quarantine, segment, RESTS_A_TURN))
 		return true;
 	if (!segment->is_remade && master->now_ms < segment->leave_until_ms)

@@ -220,8 +220,8 @@ mount(struct keep *keep)
 		if (rep_mount_segment_decode(reply.payload, reply.arena, &rep) != 0)
 			sim_fail("a mount answer that can't be read");
 		keep->is_mounted = rep.fates[0].status == STATUS_OK;
-		sim_say("provider %u mounts epoch %" PRIu64 ": status %u", depot->index, life->epoch,
-			rep.fates[0].status);
+		sim_say("provider %u mounts epoch %" PRIu64 ": status %u", depot->index,
+			life->epoch, rep.fates[0].status);
 	}
 	link_reply_fini(&reply);
 }
@@ -255,9 +255,9 @@ provide(void *arg)
 		carry_out(keep);
 		keep->link->ops->session(keep->link, &session);
 		if (keep->done.n == 0 || sim_chance(10))
-			fiber_wait(sim_now() +
-				   MS(keep->is_mounted ? num_max(session.ping_ms, TICK_MS_MIN)
-						       : 100));
+			fiber_wait(sim_now() + MS(keep->is_mounted
+							  ? num_max(session.ping_ms, TICK_MS_MIN)
+							  : 100));
 	}
 	vec_fini(&keep->orders);
 	vec_fini(&keep->done);
@@ -294,6 +294,7 @@ start(void *arg, uint64_t is_wiped)
 		return;
 	if (is_wiped) {
 		vec_fini(&depot->life->mappers);
+		vec_fini(&depot->life->readers);
 		depot->life = life_new(depot, depot->life->size_bytes);
 	}
 	depot->proc = sim_alloc(sizeof(*depot->proc));
@@ -335,6 +336,7 @@ depots_fini(void)
 		vec_fini(&depots[i].fenced);
 		vec_fini(&depots[i].cut_of);
 		vec_fini(&depots[i].life->mappers);
+		vec_fini(&depots[i].life->readers);
 	}
 }
 
@@ -395,10 +397,12 @@ depot_allows(const struct depot *depot, const struct token *token, uint32_t righ
 }
 
 void
-depot_map(struct depot *depot, uint64_t client_id, struct proc *proc)
+depot_map(struct depot *depot, uint64_t client_id, struct proc *proc, bool is_write)
 {
 	struct mapper mapper = {client_id, proc};
+	int r = is_write ? vec_push(&depot->life->mappers, mapper)
+			 : vec_push(&depot->life->readers, mapper);
 
-	if (vec_push(&depot->life->mappers, mapper) < 0)
+	if (r < 0)
 		abort();
 }

@@ -32,6 +32,7 @@ struct life {
 	uint8_t secret[TOKEN_SECRET_BYTES];
 	uint64_t fence_word;
 	VEC(struct mapper) mappers; /* hold a writable mapping */
+	VEC(struct mapper) readers; /* hold one that is read-only */
 };
 
 /* A client that was fenced, and up to which end its write tokens are refused. */
@@ -47,9 +48,10 @@ struct depot {
 	struct link *link;
 	struct node_clock clock;
 	uint64_t client_id;
-	uint64_t cuts;               /* grows when every connection is cut */
-	VEC(struct fenced) fenced;   /* cleared with the process: its secrets go, too */
-	VEC(struct mapper) cut_of;   /* client_id -> times its connections were cut (in `proc`'s place) */
+	uint64_t cuts;             /* grows when every connection is cut */
+	VEC(struct fenced) fenced; /* cleared with the process: its secrets go, too */
+	VEC(struct mapper)
+	cut_of; /* client_id -> times its connections were cut (in `proc`'s place) */
 	uint64_t parted_until_ns[64]; /* by the client's node */
 };
 
@@ -72,8 +74,9 @@ uint64_t depot_line(const struct depot *depot, uint64_t client_id);
 bool depot_allows(const struct depot *depot, const struct token *token, uint32_t rights,
 		  uint64_t offset_bytes, uint64_t len_bytes);
 
-/* depot_map -- write down that this process may write through a mapping. */
-void depot_map(struct depot *depot, uint64_t client_id, struct proc *proc);
+/* depot_map -- this process may from now on read (write) through a mapping, and nobody can take it
+ * back. */
+void depot_map(struct depot *depot, uint64_t client_id, struct proc *proc, bool is_write);
 
 /* depots_stop -- the processes end, for the end of the run. */
 void depots_stop(void);

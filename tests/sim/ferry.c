@@ -28,8 +28,8 @@ struct flight {
 	struct depot *depot;
 	struct life *life;
 	struct token token;
-	uint64_t line;  /* of the connection it goes by */
-	uint64_t word;  /* the fence word it has seen */
+	uint64_t line; /* of the connection it goes by */
+	uint64_t word; /* the fence word it has seen */
 	uint64_t offset_bytes, len_bytes, done_bytes, piece_bytes;
 	uint64_t piece_ns; /* from one piece to the next */
 	bool is_write, is_mapped, has_checked;
@@ -93,7 +93,8 @@ flip(struct flight *flight)
 	struct iovec slice;
 	uint64_t len;
 
-	if (!flight->op->want_crc || ferry_faults.flipped == 0 || !sim_chance(ferry_faults.flipped) ||
+	if (!flight->op->want_crc || ferry_faults.flipped == 0 ||
+	    !sim_chance(ferry_faults.flipped) ||
 	    op_cursor_look(&flight->cursor, 1, &slice, 1, &len) == 0)
 		return;
 	/* the sum is made of what arrived, so it is made again */
@@ -140,7 +141,7 @@ step_mapped(struct flight *flight)
 		go_on(flight, proc->stopped_until_ns);
 		return;
 	}
-	if (!flight->has_checked && flight->word != flight->life->fence_word) {
+	if (flight->is_write && !flight->has_checked && flight->word != flight->life->fence_word) {
 		/* ask the provider again */
 		if (flight->depot->proc == NULL || flight->depot->life != flight->life ||
 		    !depot_allows(flight->depot, &flight->token, TOKEN_WRITE, flight->offset_bytes,
@@ -204,23 +205,25 @@ step(void *arg, uint64_t word)
 
 /* ---- struct transport ---- */
 
-/* A mapping is had by showing a token once. */
+/* A mapping is had by showing a token once, and stays. */
 static bool
 has_mapping(struct flight *flight)
 {
 	struct ferry *ferry = flight->ferry;
 	struct life *life = flight->life;
+	uint32_t rights = flight->is_write ? TOKEN_WRITE : TOKEN_READ;
+	const struct mapper *mappers = flight->is_write ? life->mappers.at : life->readers.at;
+	size_t n = flight->is_write ? life->mappers.n : life->readers.n;
 
 	if (!ferry->config.uses_mappings)
 		return false;
-	for (size_t i = 0; i < life->mappers.n; i++)
-		if (life->mappers.at[i].client_id == ferry->config.client_id)
+	for (size_t i = 0; i < n; i++)
+		if (mappers[i].client_id == ferry->config.client_id)
 			return true;
-	if (flight->depot->proc == NULL ||
-	    !depot_allows(flight->depot, &flight->token, TOKEN_WRITE, flight->offset_bytes,
-			  flight->len_bytes))
+	if (flight->depot->proc == NULL || !depot_allows(flight->depot, &flight->token, rights,
+							 flight->offset_bytes, flight->len_bytes))
 		return false;
-	depot_map(flight->depot, ferry->config.client_id, ferry->config.proc);
+	depot_map(flight->depot, ferry->config.client_id, ferry->config.proc, flight->is_write);
 	return true;
 }
 
@@ -233,8 +236,7 @@ plan(struct flight *flight)
 
 	flight->piece_bytes = num_max(flight->len_bytes / sim_between(1, 6), (uint64_t)64);
 	flight->piece_ns = is_slow ? sim_between(MS(100), MS(4000)) : sim_between(1000, 500000);
-	start_ns = num_max(start_ns,
-			   flight->depot->parted_until_ns[flight->ferry->config.node]);
+	start_ns = num_max(start_ns, flight->depot->parted_until_ns[flight->ferry->config.node]);
 	if (is_slow && sim_chance(2))
 		start_ns += sim_between(MS(100), MS(6000));
 	go_on(flight, start_ns);
@@ -295,7 +297,7 @@ ferry_submit(struct transport *t, struct op *op)
 	}
 	if (flight->is_write)
 		take_bytes(flight);
-	flight->is_mapped = flight->is_write && has_mapping(flight);
+	flight->is_mapped = has_mapping(flight);
 	flight->word = flight->is_mapped ? flight->life->fence_word : 0;
 	plan(flight);
 	return 0;

@@ -3,11 +3,10 @@
 /*
  * ferry.h -- a struct transport (transfer/transport.h) that moves bytes in pieces, in virtual time.
  *
- *      over the network   token looked at on arrival; then piece by piece, as long as the connection
- *                         is not cut there.  The caller may hear "lost" or "timeout" long before:
- *                         what is on its way still lands.
- *      through a mapping  the fence word is looked at before each piece, and the piece is copied a
- *                         moment later: a process stopped in between writes it when it wakes.
+ *      over the network   token looked at on arrival; then piece by piece, as long as the
+ * connection is not cut there.  The caller may hear "lost" or "timeout" long before: what is on its
+ * way still lands. through a mapping  the fence word is looked at before each piece, and the piece
+ * is copied a moment later: a process stopped in between writes it when it wakes.
  */
 #ifndef TESTS_SIM_FERRY_H
 #define TESTS_SIM_FERRY_H

@@ -15,7 +15,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
-#define SWITCH_START(save, bottom, size) __sanitizer_start_switch_fiber(save, bottom, size)
+#define SWITCH_START(save, bottom, size)  __sanitizer_start_switch_fiber(save, bottom, size)
 #define SWITCH_FINISH(save, bottom, size) __sanitizer_finish_switch_fiber(save, bottom, size)
 #else
 #define SWITCH_START(save, bottom, size)  ((void)(save))
@@ -171,7 +171,8 @@ is_before(const struct event *a, const struct event *b)
 void
 sim_at(uint64_t at_ns, void (*fn)(void *arg, uint64_t word), void *arg, uint64_t word)
 {
-	struct event event = {at_ns > sim.now_ns ? at_ns : sim.now_ns, sim.n_events++, word, fn, arg};
+	struct event event = {at_ns > sim.now_ns ? at_ns : sim.now_ns, sim.n_events++, word, fn,
+			      arg};
 	size_t at = sim.heap.n;
 
 	if (vec_push(&sim.heap, event) < 0)

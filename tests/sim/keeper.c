@@ -29,11 +29,12 @@ static struct {
 	struct store *store;
 	struct master *master; /* NULL: it is dead */
 	struct list guests;
-	uint64_t life;            /* of the process: events of former ones are stale */
-	uint64_t turn_at_ns;      /* the earliest turn that is planned */
+	uint64_t life;       /* of the process: events of former ones are stale */
+	uint64_t turn_at_ns; /* the earliest turn that is planned */
 	uint64_t paused_until_ns;
 	bool is_disk_busy;
-	uint64_t n_synced, synced_at_ns; /* what a power cut would leave: as of then, in "synced.db" */
+	uint64_t n_synced,
+		synced_at_ns;     /* what a power cut would leave: as of then, in "synced.db" */
 	uint64_t n_gone, lost_ns; /* evicted and lost ones, as last counted; when that grew */
 } keeper;
 
@@ -97,7 +98,8 @@ synced_path(char *ret, size_t cap)
 	snprintf(ret, cap, "%s/synced.db", keeper.dir);
 }
 
-/* What is on the disk now is what the last sync put there, and perhaps more: a power cut may leave it. */
+/* What is on the disk now is what the last sync put there, and perhaps more: a power cut may leave
+ * it. */
 static void
 note_synced(void)
 {
@@ -388,8 +390,8 @@ plan_disk(void)
 	if (keeper.is_disk_busy || progress->synced == keeper.master->batch - 1)
 		return;
 	if (progress->committed < keeper.master->batch - 1)
-		len_ns = sim_chance(200) ? sim_between(MS(20), MS(800))
-					 : sim_between(30000, 600000);
+		len_ns =
+			sim_chance(200) ? sim_between(MS(20), MS(800)) : sim_between(30000, 600000);
 	keeper.is_disk_busy = true;
 	sim_at(sim_now() + len_ns, disk_done, NULL, keeper.life);
 }
@@ -441,8 +443,7 @@ keeper_is_at_rest(void)
 	return master != NULL && master->puts_by_id.n == 0 && master->ghosts.n == 0 &&
 	       master->quarantine.resting_bytes == 0 && master->quarantine.fences.n == 0 &&
 	       list_is_empty(&master->held) && list_is_empty(&master->held_sync) &&
-	       list_is_empty(&master->parked) &&
-	       master->progress.synced == master->batch - 1;
+	       list_is_empty(&master->parked) && master->progress.synced == master->batch - 1;
 }
 
 void
@@ -506,8 +507,7 @@ judge_extent(sqlite3_stmt *row, size_t *n)
 
 	if (object == NULL)
 		sim_fail("an extent of no object in the database");
-	object_each_replica(object, rep)
-	{
+	object_each_replica(object, rep) {
 		if (rep->segment->id != segment_id)
 			continue;
 		for (uint32_t i = 0; i < rep->n_extents; i++)

@@ -27,7 +27,7 @@ void keeper_fini(void);
 /* keeper_dial -- a connection, or NULL: nobody listens. */
 struct wire *keeper_dial(unsigned node, const struct wire_end *caller);
 
-void keeper_kill(uint64_t down_ns);  /* kill -9, and another start after that time */
+void keeper_kill(uint64_t down_ns); /* kill -9, and another start after that time */
 
 /*
  * keeper_cut_power -- what was written and not synced is lost.
@@ -36,7 +36,7 @@ void keeper_kill(uint64_t down_ns);  /* kill -9, and another start after that ti
  */
 uint64_t keeper_cut_power(uint64_t down_ns);
 
-void keeper_pause(uint64_t len_ns);  /* the process does not run meanwhile */
+void keeper_pause(uint64_t len_ns); /* the process does not run meanwhile */
 bool keeper_is_up(void);
 
 /* keeper_lost_ns -- when an object was last evicted, or lost with its segment. */

@@ -245,6 +245,24 @@ first_word(const uint8_t *bytes)
 	return word;
 }
 
+/* For whoever has to find out: what was done to the key lately. */
+static void
+tell_deeds(unsigned key)
+{
+	static const char *const kinds[] = {"put", "remove", "rename"};
+	static const char *const fates[] = {"open", "done", "nothing", "unknown"};
+	size_t n = ledger.deeds[key].n;
+
+	for (size_t i = n > 20 ? n - 20 : 0; i < n; i++) {
+		const struct deed *deed = ledger.deeds[key].at[i];
+
+		fprintf(stderr, "  %s %s version %" PRIu64 " [%.3f, %.3f] ms%s\n", kinds[deed->kind],
+			fates[deed->fate], deed->version, (double)deed->begin_ns / 1e6,
+			deed->end_ns == UINT64_MAX ? -1.0 : (double)deed->end_ns / 1e6,
+			deed->kind == DEED_RENAME && deed->to_key == key ? " to here" : "");
+	}
+}
+
 uint64_t
 ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *bytes,
 	   uint64_t len_bytes, uint64_t all_bytes, uint64_t t0)
@@ -275,6 +293,8 @@ ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *byt
 		sim_fail("\"%s\": version %" PRIu64 " has %" PRIu64 " bytes, not %" PRIu64,
 			 ledger_key(key), version, all_bytes, ledger_len(version));
 	deed = origin(key, version, t0, sim_now(), 0);
+	if (deed == NULL)
+		tell_deeds(key);
 	if (deed == NULL)
 		sim_fail("\"%s\": version %" PRIu64 " was seen, which can't be", ledger_key(key),
 			 version);
@@ -346,7 +366,8 @@ ledger_found_in_the_way(unsigned key, uint64_t t0, const struct deed *but)
 	for (size_t i = 0; i < ledger.deeds[key].n; i++)
 		if (ledger.deeds[key].at[i] != but && brings(ledger.deeds[key].at[i], key))
 			return;
-	sim_fail("\"%s\": something is said to be in the way, but nothing ever was", ledger_key(key));
+	sim_fail("\"%s\": something is said to be in the way, but nothing ever was",
+		 ledger_key(key));
 }
 
 void

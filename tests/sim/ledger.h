@@ -51,7 +51,8 @@ struct deed *ledger_rename(unsigned from, unsigned to, bool replaces);
 void ledger_end(struct deed *deed, enum deed_fate fate);
 
 /*
- * ledger_saw -- bytes [at, at + len) of an object of all_bytes (0: not told) were read in [t0, now].
+ * ledger_saw -- bytes [at, at + len) of an object of all_bytes (0: not told) were read in [t0,
+ * now].
  *
  * version  0: tell it from the bytes; else it must be that one.
  * gives:   the version.

@@ -13,7 +13,7 @@ struct call {
 	struct list_link at;
 	uint64_t id;
 	struct buf frame;
-	bool is_sent, is_done;
+	bool is_sent, was_sent, is_done;
 	int outcome;
 	struct fiber *fiber;
 	struct link_reply *reply;
@@ -27,7 +27,8 @@ struct line {
 	struct link_session session;
 	struct wire *wire;
 	struct list calls;
-	uint64_t next_id, serial; /* serial: of the connection, so that late news is told from new */
+	uint64_t next_id,
+		serial; /* serial: of the connection, so that late news is told from new */
 	bool is_stopped;
 	bool is_dialling;
 };
@@ -125,8 +126,12 @@ go_down(struct line *line)
 	line->wire = NULL;
 	line->state = LINE_DOWN;
 	line->serial++;
-	list_each(&line->calls, link)
-		list_of(link, struct call, at)->is_sent = false;
+	list_each(&line->calls, link) {
+		struct call *call = list_of(link, struct call, at);
+
+		call->was_sent |= call->is_sent;
+		call->is_sent = false;
+	}
 	if (!is_dead(line) && !line->is_dialling) {
 		line->is_dialling = true;
 		sim_at(sim_now() + sim_between(MS(10), MS(300)), dial, line, line->serial);
@@ -146,8 +151,7 @@ go_up(struct line *line, const struct rep_join *rep)
 		.was_known = rep->was_known != 0,
 	};
 	line->state = LINE_UP;
-	list_each(&line->calls, link)
-	{
+	list_each(&line->calls, link) {
 		if (line->state != LINE_UP)
 			return;
 		send_call(line, list_of(link, struct call, at));
@@ -190,6 +194,7 @@ answer(struct line *line, const struct frame *frame, const uint8_t *bytes, size_
 	    frame_peek(buf_first(&call->reply->bytes), len_bytes, &mine, &len) != 0)
 		abort();
 	call->reply->status = mine.status;
+	call->reply->is_repeat = call->was_sent;
 	call->reply->payload = mine.payload;
 	finish(call, 0);
 }

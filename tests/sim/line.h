@@ -27,7 +27,8 @@ struct link *line_new(const struct line_config *config);
 /* line_cut -- break the connection, if there is one. */
 void line_cut(struct link *link);
 
-/* line_joins -- how often it has joined; a client that was forgotten meanwhile gets no old answers. */
+/* line_joins -- how often it has joined; a client that was forgotten meanwhile gets no old answers.
+ */
 uint32_t line_joins(struct link *link);
 
 /* line_die -- the process was killed: every call ends, nothing is sent any more. */

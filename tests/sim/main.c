@@ -75,7 +75,8 @@ some_node(void)
 static uint64_t
 some_while(uint64_t most_ms)
 {
-	return sim_chance(3) ? sim_between(MS(10), MS(most_ms)) : sim_between(MS(10), MS(most_ms / 8));
+	return sim_chance(3) ? sim_between(MS(10), MS(most_ms))
+			     : sim_between(MS(10), MS(most_ms / 8));
 }
 
 static void

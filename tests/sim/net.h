@@ -26,7 +26,7 @@ enum wire_side { SIDE_CALLER, SIDE_MASTER };
 
 struct wire {
 	struct wire_end ends[2];
-	unsigned node;         /* of the caller */
+	unsigned node;             /* of the caller */
 	uint64_t busy_until_ns[2]; /* a frame is not overtaken by the next one */
 	bool is_cut;
 	void *at_master; /* the master's own */

@@ -16,9 +16,9 @@
 struct user_habits {
 	unsigned n_keys;
 	uint64_t len_max;
-	bool is_strict;  /* everything works: an error is a fault */
-	bool is_over;    /* begin nothing any more */
-	bool has_flips;  /* sums may be found wrong */
+	bool is_strict; /* everything works: an error is a fault */
+	bool is_over;   /* begin nothing any more */
+	bool has_flips; /* sums may be found wrong */
 	bool is_renaming;
 };
 extern struct user_habits user_habits;
@@ -38,7 +38,5 @@ bool users_idle(void);
 /* users_look -- a fresh client looks at every key: get, stat, exist and list must agree. */
 void users_look(void);
 bool users_have_looked(void);
-
-uint64_t users_n_calls(void);
 
 #endif

@@ -236,7 +236,7 @@ static inline unsigned
 end_answers(struct end *end, uint64_t request_id, struct frame *ret_frame)
 {
 	size_t at = 0, len;
-	struct frame frame;
+	struct frame frame = {0};
 	unsigned n = 0;
 
 	*ret_frame = (struct frame){0};
@@ -257,7 +257,7 @@ end_answers(struct end *end, uint64_t request_id, struct frame *ret_frame)
 static inline uint32_t
 end_status(struct end *end, uint64_t request_id)
 {
-	struct frame frame;
+	struct frame frame = {0};
 
 	return end_answers(end, request_id, &frame) == 0 ? NO_ANSWER : frame.status;
 }
@@ -299,8 +299,8 @@ static inline struct end *
 world_join_again(struct world *w, uint64_t client_id)
 {
 	struct end *end = world_connect(w);
-	struct rep_hello hello;
-	struct rep_join join;
+	struct rep_hello hello = {0};
+	struct rep_join join = {0};
 
 	end->client_id = client_id;
 	end->last_request = 1000 * w->n_ends;
@@ -321,7 +321,7 @@ world_join(struct world *w, uint64_t client_id)
 static inline uint32_t
 end_ping(struct end *end)
 {
-	struct rep_ping rep;
+	struct rep_ping rep = {0};
 
 	return ASK(end, ping, &rep, .now_ms = clock_ms(&end->world->clock.base));
 }
@@ -341,7 +341,7 @@ end_mount(struct end *end, uint64_t segment_id, uint64_t epoch, uint64_t size_by
 		.endpoint = span_of("shm:x", 5),
 		.secret = {{WORLD_SECRET}},
 	};
-	struct rep_mount_segment rep;
+	struct rep_mount_segment rep = {0};
 	uint32_t status;
 
 	lent.name =
@@ -355,7 +355,7 @@ static inline uint64_t
 end_start(struct end *end, const char *key, uint64_t len_bytes, uint8_t flags, uint32_t *ret_status)
 {
 	struct rec_put put = {span_of(key, strlen(key)), len_bytes};
-	struct rep_put_start rep;
+	struct rep_put_start rep = {0};
 
 	*ret_status = ASK(end, put_start, &rep, .replica_num = 1, .flags = flags, .n_puts = 1,
 			  .puts = &put);
@@ -369,7 +369,7 @@ static inline uint32_t
 end_finish(struct end *end, uint64_t object_id, uint64_t len_bytes)
 {
 	struct rec_put_done done = {.object_id = object_id, .len_bytes = len_bytes};
-	struct rep_put_end rep;
+	struct rep_put_end rep = {0};
 	uint32_t status = ASK(end, put_end, &rep, .n_puts = 1, .puts = &done);
 
 	return status == STATUS_OK ? rep.fates[0].status : status;
@@ -379,7 +379,7 @@ static inline uint32_t
 end_revoke(struct end *end, uint64_t object_id, bool is_quiet)
 {
 	struct rec_id id = {object_id};
-	struct rep_put_revoke rep;
+	struct rep_put_revoke rep = {0};
 	uint32_t status =
 		ASK(end, put_revoke, &rep, .is_quiet = is_quiet, .n_puts = 1, .puts = &id);
 
@@ -400,7 +400,7 @@ static inline uint32_t
 end_exist(struct end *end, const char *key)
 {
 	struct rec_key_only only = {span_of(key, strlen(key))};
-	struct rep_exist rep;
+	struct rep_exist rep = {0};
 	uint32_t status = ASK(end, exist, &rep, .n_keys = 1, .keys = &only);
 
 	return status == STATUS_OK ? rep.fates[0].status : status;
@@ -411,7 +411,7 @@ static inline struct rec_object_place
 end_get(struct end *end, const char *key)
 {
 	struct rec_key_only only = {span_of(key, strlen(key))};
-	struct rep_get_replica_list rep;
+	struct rep_get_replica_list rep = {0};
 	uint32_t status = ASK(end, get_replica_list, &rep, .n_keys = 1, .keys = &only);
 
 	return status == STATUS_OK ? rep.objects[0] : (struct rec_object_place){.status = status};
@@ -421,7 +421,7 @@ static inline uint32_t
 end_remove(struct end *end, const char *key, bool force)
 {
 	struct rec_key_only only = {span_of(key, strlen(key))};
-	struct rep_remove rep;
+	struct rep_remove rep = {0};
 	uint32_t status = ASK(end, remove, &rep, .force = force, .n_keys = 1, .keys = &only);
 
 	return status == STATUS_OK ? rep.fates[0].status : status;
@@ -431,7 +431,7 @@ static inline uint32_t
 end_renew(struct end *end, uint64_t object_id, uint32_t lease_id)
 {
 	struct rec_lease lease = {object_id, lease_id};
-	struct rep_renew_lease rep;
+	struct rep_renew_lease rep = {0};
 	uint32_t status = ASK(end, renew_lease, &rep, .n_leases = 1, .leases = &lease);
 
 	return status == STATUS_OK ? rep.fates[0].status : status;
@@ -449,7 +449,7 @@ end_release(struct end *end, uint64_t object_id, uint32_t lease_id)
 static inline struct rep_space
 end_space(struct end *end)
 {
-	struct rep_space rep;
+	struct rep_space rep = {0};
 
 	assert_int_equal(ASK(end, space, &rep), STATUS_OK);
 	return rep;

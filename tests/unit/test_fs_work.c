@@ -227,7 +227,7 @@ copy_up__of_wrong_bytes__fails_and_publishes_nothing(void **state)
 }
 
 static void
-file__cut_to_nothing_by_open__is_blank_until_it_is_written(void **state)
+file__made_or_cut_to_nothing_by_open__is_blank_until_it_is_written(void **state)
 {
 	(void)state;
 	fake_put("k", "old");
@@ -271,7 +271,7 @@ main(void)
 		TEST(begin__of_a_version_that_was_replaced__is_stale),
 		TEST(commit__of_an_unlinked_file__publishes_nothing),
 		TEST(copy_up__of_wrong_bytes__fails_and_publishes_nothing),
-		TEST(file__cut_to_nothing_by_open__is_blank_until_it_is_written),
+		TEST(file__made_or_cut_to_nothing_by_open__is_blank_until_it_is_written),
 		TEST(look__at_a_file_being_written__shows_its_working_length),
 	};
 

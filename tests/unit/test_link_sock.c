@@ -206,6 +206,59 @@ denied_join__ends_the_call_at_once(void **state)
 }
 
 static void
+refuse_the_version(struct peer *peer)
+{
+	struct frame frame;
+	struct buf none;
+
+	buf_init(&none);
+	peer_accept(peer);
+	if (peer_read(peer, &frame))
+		peer_answer(peer, &frame, STATUS_VERSION, &none);
+}
+
+static void
+master_that_refuses_our_version__ends_the_call_at_once(void **state)
+{
+	struct peer peer;
+
+	(void)state;
+	peer_start(&peer, refuse_the_version, NULL);
+
+	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), LINK_E_VERSION);
+
+	peer_stop(&peer);
+}
+
+static void
+tell_another_version(struct peer *peer)
+{
+	struct rep_hello hello = {.version = PROTO_VERSION + 1, .master_epoch = 3};
+	struct frame frame;
+	struct buf out;
+
+	buf_init(&out);
+	may_fail(rep_hello_encode(&out, &hello));
+	peer_accept(peer);
+	if (peer_read(peer, &frame))
+		peer_answer(peer, &frame, STATUS_OK, &out);
+	buf_fini(&out);
+}
+
+static void
+master_of_another_version__ends_the_call_at_once(void **state)
+{
+	struct peer peer;
+
+	(void)state;
+	peer_start(&peer, tell_another_version, NULL);
+
+	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), LINK_E_VERSION);
+
+	peer_stop(&peer);
+}
+
+static void
 master_with_the_same_key__is_believed(void **state)
 {
 	struct cluster_key key = {.present = true, .bytes = "a key"};
@@ -313,6 +366,8 @@ main(void)
 		cmocka_unit_test(late_answer__is_dropped),
 		cmocka_unit_test(missing_master__makes_the_call_end_as_lost),
 		cmocka_unit_test(denied_join__ends_the_call_at_once),
+		cmocka_unit_test(master_that_refuses_our_version__ends_the_call_at_once),
+		cmocka_unit_test(master_of_another_version__ends_the_call_at_once),
 		cmocka_unit_test(master_with_the_same_key__is_believed),
 		cmocka_unit_test(master_with_another_key__is_not_believed),
 		cmocka_unit_test(master_without_a_key__is_not_believed_by_a_client_that_must),

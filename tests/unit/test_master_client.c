@@ -86,7 +86,7 @@ object_with_two_copies__outlives_one_of_its_providers(void **state)
 	struct world *w = *state;
 	struct end *a = world_join(w, 11), *b = world_join(w, 12);
 	struct rec_put put = {span_of("k", 1), 4096};
-	struct rep_put_start rep;
+	struct rep_put_start rep = {0};
 
 	end_mount(a, 1, 1, 64 * MIB);
 	end_mount(b, 2, 1, 64 * MIB);
@@ -109,7 +109,7 @@ lease__on_an_object_that_loses_a_copy__can_be_neither_renewed_nor_ended_early(vo
 	struct end *a = world_join(w, 11), *b = world_join(w, 12);
 	struct rec_put put = {span_of("k", 1), 4096};
 	struct rec_object_place old, fresh;
-	struct rep_put_start rep;
+	struct rep_put_start rep = {0};
 	struct rep_leave left;
 
 	end_mount(a, 1, 1, 64 * MIB);
@@ -187,7 +187,7 @@ leave__takes_segments_and_puts_along(void **state)
 	struct world *w = *state;
 	struct end *end = world_join(w, 11);
 	struct rep_leave rep;
-	struct rep_space space;
+	struct rep_space space = {0};
 	uint32_t status;
 
 	end_mount(end, 1, 1, 64 * MIB);
@@ -219,8 +219,8 @@ watch__hears_of_changes_below_its_prefix_once_they_are_committed(void **state)
 	struct world *w = *state;
 	struct end *writer = world_join(w, 11), *watcher = world_join(w, 12);
 	struct rec_put_done done = {0};
-	struct rep_watch rep;
-	struct frame frame;
+	struct rep_watch rep = {0};
+	struct frame frame = {0};
 	uint32_t status;
 	uint64_t id;
 
@@ -249,7 +249,7 @@ watch__of_a_rename__hears_of_both_keys(void **state)
 	struct end *end = world_join(w, 11);
 	struct rec_rename_pair pair = {span_of("a", 1), span_of("b", 1)};
 	struct rep_rename renamed;
-	struct rep_watch rep;
+	struct rep_watch rep = {0};
 	uint64_t id;
 
 	end_put(end, "a", 0);
@@ -268,7 +268,7 @@ change_much(struct world *w, struct end *writer)
 {
 	struct rec_put_done done = {0};
 	struct rec_put put;
-	struct rep_put_start rep;
+	struct rep_put_start rep = {0};
 	uint8_t key[1000];
 
 	memset(key, 'k', sizeof(key));
@@ -290,7 +290,7 @@ watcher__that_does_not_read__is_told_once_that_it_missed_some(void **state)
 	struct world *w = *state;
 	struct end *writer = world_join(w, 11), *watcher = world_join(w, 12);
 	struct peer *peer = watcher->peer;
-	struct rep_watch rep;
+	struct rep_watch rep = {0};
 	size_t backlog;
 	uint64_t id;
 

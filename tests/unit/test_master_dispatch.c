@@ -20,7 +20,7 @@ request__before_hello__is_refused(void **state)
 {
 	struct world *w = *state;
 	struct end *end = world_connect(w);
-	struct rep_space rep;
+	struct rep_space rep = {0};
 
 	assert_int_equal(ASK(end, space, &rep), STATUS_NOT_JOINED);
 	assert_int_equal(ASK(end, ping, &(struct rep_ping){0}), STATUS_NOT_JOINED);
@@ -31,7 +31,7 @@ join__before_hello__is_refused(void **state)
 {
 	struct world *w = *state;
 	struct end *end = world_connect(w);
-	struct rep_join rep;
+	struct rep_join rep = {0};
 
 	assert_int_equal(ASK(end, join, &rep, .client_id = 5, .name = span_of("n", 1),
 			     .host = span_of("h", 1), .tenant = span_of("default", 7)),
@@ -43,7 +43,7 @@ hello__of_another_version__is_refused(void **state)
 {
 	struct world *w = *state;
 	struct end *end = world_connect(w);
-	struct rep_hello rep;
+	struct rep_hello rep = {0};
 
 	assert_int_equal(ASK(end, hello, &rep, .version = PROTO_VERSION + 1), STATUS_VERSION);
 }
@@ -51,8 +51,8 @@ hello__of_another_version__is_refused(void **state)
 static uint32_t
 join_as(struct end *end, uint64_t client_id, const char *tenant)
 {
-	struct rep_hello hello;
-	struct rep_join join;
+	struct rep_hello hello = {0};
+	struct rep_join join = {0};
 
 	assert_int_equal(ASK(end, hello, &hello, .version = PROTO_VERSION), STATUS_OK);
 	return ASK(end, join, &join, .client_id = client_id, .name = span_of("n", 1),
@@ -124,7 +124,7 @@ repeated_request__gets_the_same_answer__and_is_done_once(void **state)
 {
 	struct world *w = *state;
 	struct end *end = world_join(w, 11);
-	struct frame first, second;
+	struct frame first = {0}, second = {0};
 	struct buf payload;
 
 	end_mount(end, 1, 1, 64 * MIB);
@@ -151,7 +151,7 @@ repeated_request__over_a_new_connection__gets_the_same_answer(void **state)
 	struct world *w = *state;
 	struct end *end = world_join(w, 11), *again;
 	struct buf payload;
-	struct frame frame;
+	struct frame frame = {0};
 
 	end_mount(end, 1, 1, 64 * MIB);
 	put_payload(&payload, "k", 4096);
@@ -174,7 +174,7 @@ repeated_request__while_its_answer_waits__is_answered_once(void **state)
 	struct world *w = *state;
 	struct end *end = world_join(w, 11);
 	struct buf payload;
-	struct frame frame;
+	struct frame frame = {0};
 
 	end_mount(end, 1, 1, 64 * MIB);
 	put_payload(&payload, "k", 4096);

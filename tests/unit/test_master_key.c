@@ -134,7 +134,7 @@ static struct rec_object_state
 stat_of(struct end *end, const char *key)
 {
 	struct rec_key_only only = {text(key)};
-	struct rep_stat rep;
+	struct rep_stat rep = {0};
 
 	assert_int_equal(ASK(end, stat, &rep, .n_keys = 1, .keys = &only), STATUS_OK);
 	return rep.objects[0];
@@ -170,7 +170,7 @@ static struct listed
 list_of_keys(struct end *end, const char *prefix, const char *after, char delimiter, uint32_t most)
 {
 	struct listed listed = {0};
-	struct rep_list rep;
+	struct rep_list rep = {0};
 	size_t at = 0;
 
 	assert_int_equal(ASK(end, list, &rep, .prefix = text(prefix), .after = text(after),
@@ -234,7 +234,7 @@ static void
 list__of_none_or_too_many__is_refused(void **state)
 {
 	struct end *end = end_with_keys(*state, KEYS("a"));
-	struct rep_list rep;
+	struct rep_list rep = {0};
 
 	assert_int_equal(ASK(end, list, &rep, .most = 0), STATUS_INVALID);
 	assert_int_equal(ASK(end, list, &rep, .most = 1025), STATUS_INVALID);
@@ -246,7 +246,7 @@ static uint32_t
 set_attr(struct end *end, const char *key, uint64_t object_id, const char *attr)
 {
 	struct rec_attr_set set = {text(key), object_id, text(attr)};
-	struct rep_set_attr rep;
+	struct rep_set_attr rep = {0};
 
 	assert_int_equal(ASK(end, set_attr, &rep, .n_sets = 1, .sets = &set), STATUS_OK);
 	return rep.fates[0].status;
@@ -277,7 +277,7 @@ remove__of_several__answers_each(void **state)
 {
 	struct end *end = end_with_keys(*state, KEYS("a", "b"));
 	struct rec_key_only keys[3] = {{text("a")}, {text("none")}, {text("b")}};
-	struct rep_remove rep;
+	struct rep_remove rep = {0};
 
 	end_get(end, "b");
 	assert_int_equal(ASK(end, remove, &rep, .n_keys = 3, .keys = keys), STATUS_OK);

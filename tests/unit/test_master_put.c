@@ -105,7 +105,7 @@ static void
 stream__that_grows_and_is_cut__keeps_its_length(void **state)
 {
 	struct end *end = provider_of(*state, 64 * MIB);
-	struct rep_put_extend rep;
+	struct rep_put_extend rep = {0};
 	uint32_t status;
 	uint64_t id = end_start(end, "k", 0, 0, &status);
 
@@ -145,7 +145,7 @@ static struct rep_put_start
 start_copies(struct end *end, uint8_t n, uint8_t flags)
 {
 	struct rec_put put = {span_of("k", 1), 4096};
-	struct rep_put_start rep;
+	struct rep_put_start rep = {0};
 
 	assert_int_equal(ASK(end, put_start, &rep, .replica_num = n, .flags = flags, .n_puts = 1,
 			     .puts = &put),
@@ -157,7 +157,7 @@ static void
 more_copies_than_segments__are_fewer__or_none_when_strict(void **state)
 {
 	struct end *end = provider_of(*state, 64 * MIB);
-	struct rep_put_start rep;
+	struct rep_put_start rep = {0};
 
 	end_mount(end, 2, 1, 64 * MIB);
 	rep = start_copies(end, 3, STRICT);
@@ -173,8 +173,8 @@ static void
 grow__that_fails_on_the_second_copy__leaves_the_first_as_it_was(void **state)
 {
 	struct end *end = provider_of(*state, 64 * MIB);
-	struct rep_put_start rep;
-	struct rep_put_extend more;
+	struct rep_put_start rep = {0};
+	struct rep_put_extend more = {0};
 	uint64_t before, id;
 
 	end_mount(end, 2, 1, 1 * MIB);
@@ -298,7 +298,7 @@ put__when_all_is_leased__fails_after_its_wait_and_not_before(void **state)
 	struct end *end = provider_of(*state, 4 * MIB);
 	struct world *w = end->world;
 	struct rec_put put = {span_of("e", 1), 1 * MIB};
-	struct rep_put_start rep;
+	struct rep_put_start rep = {0};
 	uint32_t status;
 	uint64_t id;
 

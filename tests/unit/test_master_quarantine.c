@@ -30,7 +30,7 @@ static struct rep_ping
 orders(const struct scene *s, uint64_t done_id)
 {
 	struct rec_id fenced = {done_id};
-	struct rep_ping rep;
+	struct rep_ping rep = {0};
 
 	assert_int_equal(ASK(s->provider, ping, &rep, .now_ms = clock_ms(&s->w->clock.base),
 			     .n_fenced = done_id != 0, .fenced = &fenced),
@@ -64,7 +64,7 @@ static void
 loud_revoke__rests_until_the_provider_has_fenced_the_writer(void **state)
 {
 	struct scene s = scene_of(*state);
-	struct rep_ping rep;
+	struct rep_ping rep = {0};
 
 	assert_int_equal(end_revoke(s.writer, start(&s, "k"), false), STATUS_OK);
 	assert_int_equal(resting(&s), 1 * MIB);
@@ -152,7 +152,7 @@ static void
 later_rest_of_the_same_writer__needs_an_order_of_its_own_after_the_first_went_out(void **state)
 {
 	struct scene s = scene_of(*state);
-	struct rep_ping rep;
+	struct rep_ping rep = {0};
 	uint64_t first;
 
 	end_revoke(s.writer, start(&s, "a"), false);
@@ -193,7 +193,7 @@ new_mount__that_names_the_writer__is_no_proof(void **state)
 		.n_writers = 1,
 		.writers = &writer,
 	};
-	struct rep_mount_segment rep;
+	struct rep_mount_segment rep = {0};
 
 	end_revoke(s.writer, start(&s, "k"), false);
 	assert_int_equal(ASK(s.provider, mount_segment, &rep, .n_segments = 1, .segments = &lent),
@@ -340,7 +340,7 @@ mount_with_writers(struct scene *s)
 		.n_writers = 1,
 		.writers = &writer,
 	};
-	struct rep_mount_segment rep;
+	struct rep_mount_segment rep = {0};
 
 	s->provider = world_join(s->w, 11);
 	assert_int_equal(ASK(s->provider, mount_segment, &rep, .n_segments = 1, .segments = &lent),
@@ -352,7 +352,7 @@ static void
 writer_of_before_a_restart__that_says_it_is_quiet__is_proof(void **state)
 {
 	struct scene s = scene_of(*state);
-	struct rep_ping rep;
+	struct rep_ping rep = {0};
 
 	start(&s, "k");
 	restart(&s);
@@ -376,7 +376,7 @@ static void
 writer_of_before_a_restart__that_is_fenced__is_proof(void **state)
 {
 	struct scene s = scene_of(*state);
-	struct rep_ping rep;
+	struct rep_ping rep = {0};
 
 	start(&s, "k");
 	restart(&s);
@@ -396,7 +396,7 @@ forgotten_segment__mounted_anew__rests_whole_for_writers_that_still_map_it(void 
 {
 	struct scene s = scene_of(*state);
 	struct rep_leave left;
-	struct rep_ping rep;
+	struct rep_ping rep = {0};
 	uint32_t status;
 
 	ASK(s.provider, leave, &left);
@@ -437,7 +437,7 @@ segment_that_leaves__takes_its_resting_extents_along(void **state)
 {
 	struct scene s = scene_of(*state);
 	struct rec_id id = {1};
-	struct rep_unmount_segment rep;
+	struct rep_unmount_segment rep = {0};
 
 	end_revoke(s.writer, start(&s, "a"), false);
 	end_put(s.writer, "b", 1 * MIB);

@@ -13,8 +13,8 @@ fill(struct world *w)
 {
 	struct end *end = world_join(w, 11);
 	struct rec_put put = {span_of("two", 3), 4096};
-	struct rep_put_start rep;
-	struct rep_put_extend more;
+	struct rep_put_start rep = {0};
+	struct rep_put_extend more = {0};
 	uint32_t status;
 	uint64_t id;
 

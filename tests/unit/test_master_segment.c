@@ -164,7 +164,7 @@ chunk__of_a_put_under_way__stays_open(void **state)
 {
 	struct world *w = *state;
 	struct end *end = world_join(w, 11);
-	struct rep_put_extend extended;
+	struct rep_put_extend extended = {0};
 	uint32_t status;
 	uint64_t id;
 
@@ -223,6 +223,67 @@ segment__mounted_with_other_contents__loses_its_objects_first(void **state)
 }
 
 static void
+unmount(struct end *end, uint64_t segment_id)
+{
+	struct rec_id id = {segment_id};
+	struct rep_unmount_segment rep;
+
+	assert_int_equal(ASK(end, unmount_segment, &rep, .n_segments = 1, .segments = &id),
+			 STATUS_OK);
+	assert_int_equal(rep.fates[0].status, STATUS_OK);
+}
+
+static void
+segment__unmounted_while_nobody_reads__is_mounted_again_at_once(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_OK);
+	end_put(end, "k", 4096);
+	unmount(end, 1);
+	world_pass_ms(w, 100);
+
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_OK);
+	assert_int_equal(end_exist(end, "k"), STATUS_NOT_FOUND);
+}
+
+static void
+segment__unmounted_under_a_lease__is_mounted_again_when_that_is_over(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_OK);
+	end_put(end, "k", 4096);
+	end_get(end, "k");
+	unmount(end, 1);
+
+	world_pass_ms(w, 4900);
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_UNAVAILABLE);
+	world_pass_ms(w, 400);
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_OK);
+}
+
+static void
+segment__unmounted_after_a_forced_removal__waits_for_its_readers_too(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_OK);
+	end_put(end, "k", 4096);
+	end_get(end, "k");
+	assert_int_equal(end_remove(end, "k", true), STATUS_OK);
+	unmount(end, 1);
+
+	world_pass_ms(w, 4900);
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_UNAVAILABLE);
+	world_pass_ms(w, 400);
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_OK);
+}
+
+static void
 segment__that_breaks_the_rules__is_refused(void **state)
 {
 	struct world *w = *state;
@@ -241,7 +302,7 @@ unmount__by_another_client__is_refused(void **state)
 	struct world *w = *state;
 	struct end *a = world_join(w, 11), *b = world_join(w, 12);
 	struct rec_id id = {1}, none = {2};
-	struct rep_unmount_segment rep;
+	struct rep_unmount_segment rep = {0};
 
 	end_mount(a, 1, 1, 64 * MIB);
 	assert_int_equal(ASK(b, unmount_segment, &rep, .n_segments = 1, .segments = &id),
@@ -269,6 +330,9 @@ main(void)
 		WORLD_TEST(segment__mounted_under_a_name_in_use__is_refused),
 		WORLD_TEST(segment__of_a_provider_that_hung_up__may_be_mounted_by_another),
 		WORLD_TEST(segment__mounted_with_other_contents__loses_its_objects_first),
+		WORLD_TEST(segment__unmounted_while_nobody_reads__is_mounted_again_at_once),
+		WORLD_TEST(segment__unmounted_under_a_lease__is_mounted_again_when_that_is_over),
+		WORLD_TEST(segment__unmounted_after_a_forced_removal__waits_for_its_readers_too),
 		WORLD_TEST(segment__that_breaks_the_rules__is_refused),
 		WORLD_TEST(unmount__by_another_client__is_refused),
 	};

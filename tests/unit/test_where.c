@@ -6,7 +6,7 @@
 static uint64_t
 until(struct world *w)
 {
-	return client_until(w->client, 0);
+	return client_until(w->client);
 }
 
 static struct spot *

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/sim/calls.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/keeper.h"
+#include "tests/sim/ledger.h"
+#include "tests/sim/line.h"
+#include "transfer/base/num.h"
+
+#define BATCH      4
+#define HOLD_BYTES (1u << 20)
+
+static uint64_t n_calls;
+
+/* One call: when it began, and under which circumstances. */
+struct call {
+	struct user *user;
+	uint64_t t0;
+	unsigned n_starts;
+	uint32_t n_joins;
+};
+
+static struct call
+call_begin(struct user *user)
+{
+	n_calls++;
+	return (struct call){user, sim_now(), keeper_n_starts(), line_joins(user->link)};
+}
+
+/* Could an answer have been lost and forgotten, so that "not found" may mean "done before"? */
+static bool
+is_clean(const struct call *call)
+{
+	return call->n_starts == keeper_n_starts() && keeper_is_up() &&
+	       call->n_joins == line_joins(call->user->link);
+}
+
+/* ---- outcomes ---- */
+
+static void
+judge_error(const struct user *user, const char *what, unsigned key, int r)
+{
+	if (r == TIFFIN_E_INVALID || r == TIFFIN_E_SYSTEM || r == TIFFIN_E_VERSION ||
+	    r == TIFFIN_E_FORKED || r == TIFFIN_E_TOO_SMALL)
+		sim_fail("%s \"%s\": %s (%s)", what, ledger_key(key), tiffin_errname(r),
+			 tiffin_why());
+	if (r == TIFFIN_E_CHECKSUM && !user_habits.has_flips)
+		sim_fail("%s \"%s\": wrong bytes (%s)", what, ledger_key(key), tiffin_why());
+	if (user_habits.is_strict && r != TIFFIN_E_NOT_FOUND && r != TIFFIN_E_EXISTS &&
+	    r != TIFFIN_E_NO_SPACE && r != TIFFIN_E_LEASE && r != TIFFIN_E_CHECKSUM)
+		sim_fail("%s \"%s\" by user %u: %s though all is well (%s)", what, ledger_key(key),
+			 user->index, tiffin_errname(r), tiffin_why());
+}
+
+static void
+close_put(const struct call *call, struct deed *deed, int r)
+{
+	if (call->user->proc.is_dead) {
+		ledger_end(deed, r == 0 ? FATE_DONE : FATE_UNKNOWN);
+		return;
+	}
+	if (r == 0) {
+		ledger_end(deed, FATE_DONE);
+		return;
+	}
+	judge_error(call->user, "put", deed->key, r);
+	if (r == TIFFIN_E_EXISTS && deed->replaces)
+		sim_fail("put \"%s\": EXISTS though it replaces", ledger_key(deed->key));
+	if (r == TIFFIN_E_EXISTS)
+		ledger_found_in_the_way(deed->key, call->t0, deed);
+	ledger_end(deed, (r == TIFFIN_E_EXISTS || r == TIFFIN_E_NO_SPACE) && is_clean(call)
+				 ? FATE_NOTHING
+				 : FATE_UNKNOWN);
+}
+
+static void
+close_get(const struct call *call, unsigned key, const uint8_t *bytes, uint64_t len_bytes, int r)
+{
+	if (call->user->proc.is_dead)
+		return;
+	if (r == 0)
+		ledger_saw(key, 0, 0, bytes, len_bytes, len_bytes, call->t0);
+	else if (r == TIFFIN_E_NOT_FOUND)
+		ledger_missed(key, call->t0);
+	else
+		judge_error(call->user, "get", key, r);
+}
+
+/* ---- calls ---- */
+
+static unsigned
+some_key(void)
+{
+	return (unsigned)sim_between(0, user_habits.n_keys - 1);
+}
+
+static uint64_t
+some_len(void)
+{
+	return sim_chance(4) ? sim_between(64, 4096) : sim_between(64, user_habits.len_max);
+}
+
+static struct tiffin_put_options
+some_options(bool *ret_replaces)
+{
+	struct tiffin_put_options options = {
+		.struct_bytes = sizeof(options),
+		.replica_num = sim_chance(3) ? 2 : 1,
+		.flags = sim_chance(3) ? 0 : TIFFIN_REPLACE,
+	};
+
+	*ret_replaces = (options.flags & TIFFIN_REPLACE) != 0;
+	return options;
+}
+
+static void
+do_put(struct user *user)
+{
+	unsigned key = some_key();
+	uint64_t len = some_len(), version = ledger_version(key, len);
+	uint8_t *bytes = malloc(len);
+	struct iovec slices[2] = {{bytes, len / 3}, {bytes + len / 3, len - len / 3}};
+	struct tiffin_put_options options;
+	struct call call = call_begin(user);
+	struct deed *deed;
+	bool replaces;
+	int r;
+
+	options = some_options(&replaces);
+	ledger_fill(version, 0, bytes, len);
+	deed = ledger_put(key, version, replaces);
+	r = tiffin_put(user->client, ledger_key(key), slices, 2, &options, NULL);
+	sim_say("user %u put \"%s\" version %" PRIu64 " (%" PRIu64 " bytes): %s", user->index,
+		ledger_key(key), version, len, r == 0 ? "OK" : tiffin_errname(r));
+	close_put(&call, deed, r);
+	free(bytes);
+}
+
+static void
+do_get(struct user *user)
+{
+	unsigned key = some_key();
+	uint64_t len = 0;
+	uint8_t *bytes = calloc(1, HOLD_BYTES);
+	struct iovec slice = {bytes, HOLD_BYTES};
+	struct call call = call_begin(user);
+	int r = tiffin_get(user->client, ledger_key(key), &slice, 1, &len);
+
+	sim_say("user %u get \"%s\": %s", user->index, ledger_key(key),
+		r == 0 ? "OK" : tiffin_errname(r));
+	close_get(&call, key, bytes, len, r);
+	free(bytes);
+}
+
+static void
+do_range(struct user *user)
+{
+	unsigned key = some_key();
+	uint64_t at = sim_between(0, user_habits.len_max / 64) * 64, len = 0;
+	uint8_t bytes[4096];
+	struct iovec slice = {bytes, sizeof(bytes)};
+	struct call call = call_begin(user);
+	int r = tiffin_get_range(user->client, ledger_key(key), at, &slice, 1, &len);
+
+	if (user->proc.is_dead)
+		return;
+	if (r == 0 && len >= 8)
+		ledger_saw(key, 0, at, bytes, len, 0, call.t0);
+	else if (r == TIFFIN_E_NOT_FOUND)
+		ledger_missed(key, call.t0);
+	else if (r != 0)
+		judge_error(user, "get_range", key, r);
+}
+
+static void
+do_put_batch(struct user *user)
+{
+	struct tiffin_item items[BATCH] = {0};
+	struct iovec slices[BATCH];
+	struct deed *deeds[BATCH];
+	struct tiffin_put_options options;
+	struct call call = call_begin(user);
+	bool replaces;
+	int r;
+
+	options = some_options(&replaces);
+	for (unsigned i = 0; i < BATCH; i++) {
+		unsigned key = (unsigned)((some_key() / BATCH * BATCH + i) % user_habits.n_keys);
+		uint64_t len = some_len(), version = ledger_version(key, len);
+
+		slices[i] = (struct iovec){malloc(len), len};
+		ledger_fill(version, 0, slices[i].iov_base, len);
+		deeds[i] = ledger_put(key, version, replaces);
+		items[i] = (struct tiffin_item){
+			.key = ledger_key(key), .slices = &slices[i], .n_slices = 1};
+	}
+	r = tiffin_put_batch(user->client, items, BATCH, &options);
+	for (unsigned i = 0; i < BATCH; i++) {
+		sim_say("user %u put_batch \"%s\" version %" PRIu64 ": %d", user->index,
+			items[i].key, deeds[i]->version, r != 0 ? r : items[i].result);
+		close_put(&call, deeds[i], r != 0 ? r : items[i].result);
+		free(slices[i].iov_base);
+	}
+}
+
+static void
+do_get_batch(struct user *user)
+{
+	struct tiffin_item items[BATCH] = {0};
+	struct iovec slices[BATCH];
+	unsigned keys[BATCH];
+	struct call call = call_begin(user);
+	int r;
+
+	for (unsigned i = 0; i < BATCH; i++) {
+		keys[i] = some_key();
+		slices[i] = (struct iovec){calloc(1, HOLD_BYTES), HOLD_BYTES};
+		items[i] = (struct tiffin_item){
+			.key = ledger_key(keys[i]), .slices = &slices[i], .n_slices = 1};
+	}
+	r = tiffin_get_batch(user->client, items, BATCH);
+	for (unsigned i = 0; i < BATCH; i++) {
+		close_get(&call, keys[i], slices[i].iov_base, items[i].ret_len_bytes,
+			  r != 0 ? r : items[i].result);
+		free(slices[i].iov_base);
+	}
+}
+
+/* Remove and rename: what an answer says of the deed. */
+static void
+close_deed(const struct call *call, struct deed *deed, const char *what, int r)
+{
+	bool is_refusal = r == TIFFIN_E_NOT_FOUND || r == TIFFIN_E_LEASE || r == TIFFIN_E_EXISTS;
+
+	if (r == 0) {
+		ledger_end(deed, FATE_DONE);
+		return;
+	}
+	if (!call->user->proc.is_dead)
+		judge_error(call->user, what, deed->key, r);
+	ledger_end(deed, is_refusal && is_clean(call) && !call->user->proc.is_dead ? FATE_NOTHING
+										   : FATE_UNKNOWN);
+	if (deed->fate == FATE_NOTHING && r == TIFFIN_E_NOT_FOUND)
+		ledger_missed(deed->key, call->t0);
+}
+
+static void
+do_remove(struct user *user)
+{
+	unsigned key = some_key();
+	struct call call = call_begin(user);
+	struct deed *deed = ledger_remove(key);
+	int r = tiffin_remove(user->client, ledger_key(key), sim_chance(2) ? TIFFIN_FORCE : 0);
+
+	sim_say("user %u remove \"%s\": %s", user->index, ledger_key(key),
+		r == 0 ? "OK" : tiffin_errname(r));
+	close_deed(&call, deed, "remove", r);
+}
+
+static void
+do_rename(struct user *user)
+{
+	unsigned from = some_key(), to = some_key();
+	bool replaces = sim_chance(2);
+	struct call call = call_begin(user);
+	struct deed *deed;
+	int r;
+
+	if (from == to || !user_habits.is_renaming)
+		return;
+	deed = ledger_rename(from, to, replaces);
+	r = tiffin_rename(user->client, ledger_key(from), ledger_key(to),
+			  replaces ? 0 : TIFFIN_NOREPLACE);
+	sim_say("user %u rename \"%s\" to \"%s\": %s", user->index, ledger_key(from),
+		ledger_key(to), r == 0 ? "OK" : tiffin_errname(r));
+	close_deed(&call, deed, "rename", r);
+}
+
+static void
+do_stat(struct user *user)
+{
+	unsigned key = some_key();
+	struct tiffin_stat stat;
+	struct call call = call_begin(user);
+	int r = tiffin_stat(user->client, ledger_key(key), &stat, NULL);
+
+	if (user->proc.is_dead)
+		return;
+	if (r == TIFFIN_E_NOT_FOUND)
+		ledger_missed(key, call.t0);
+	else if (r != 0)
+		judge_error(user, "stat", key, r);
+}
+
+static void
+do_list(struct user *user)
+{
+	struct tiffin_list *list;
+	struct tiffin_stat stat;
+	const char *key;
+	char last[32] = "";
+	int r = tiffin_list_open(user->client, sim_chance(2) ? "" : "d", sim_chance(2) ? '/' : 0,
+				 NULL, &list);
+
+	call_begin(user);
+	if (r != 0)
+		return;
+	while ((r = tiffin_list_next(list, &key, &stat)) == 1) {
+		if (strcmp(last, key) >= 0)
+			sim_fail("list: \"%s\" came after \"%s\"", key, last);
+		snprintf(last, sizeof(last), "%s", key);
+	}
+	tiffin_list_close(list);
+	if (r < 0 && !user->proc.is_dead)
+		judge_error(user, "list", 0, r);
+}
+
+/* A version is read at leisure while others replace and remove it. */
+static void
+do_view(struct user *user)
+{
+	unsigned key = some_key();
+	struct tiffin_view *view;
+	struct tiffin_stat stat;
+	struct call call = call_begin(user);
+	uint64_t version = 0;
+	int r = tiffin_view_open(user->client, ledger_key(key), &view);
+
+	if (r == TIFFIN_E_NOT_FOUND && !user->proc.is_dead)
+		ledger_missed(key, call.t0);
+	if (r != 0)
+		return;
+	tiffin_view_stat(view, &stat);
+	for (unsigned n = 0; n < 6 && r == 0 && !user->proc.is_dead; n++) {
+		uint64_t at = sim_between(0, (stat.len_bytes - 1) / 64) * 64, len = 0;
+		uint8_t bytes[8192];
+		struct iovec slice = {bytes, sizeof(bytes)};
+
+		r = tiffin_view_read(view, at, &slice, 1, &len);
+		if (r == 0 && len >= 8 && !user->proc.is_dead)
+			version = ledger_saw(key, version, at, bytes, len, stat.len_bytes, call.t0);
+		fiber_wait(sim_now() + sim_between(MS(1), sim_chance(4) ? MS(2500) : MS(100)));
+	}
+	/* a fence for an earlier put of ours cuts our reading there, too; it may be tried again */
+	if (r != 0 && r != TIFFIN_E_UNREACHABLE && !user->proc.is_dead)
+		judge_error(user, "view", key, r);
+	tiffin_view_close(view);
+}
+
+static int
+write_pieces(struct user *user, struct tiffin_put *put, uint64_t version, uint64_t len)
+{
+	uint64_t piece = num_max(len / 4, (uint64_t)64);
+	uint8_t *bytes = malloc(piece);
+	int r = 0;
+
+	/* from behind, and some twice */
+	for (uint64_t n = (len + piece - 1) / piece; n-- > 0 && r == 0 && !user->proc.is_dead;) {
+		uint64_t at = n * piece, part = num_min(piece, len - at);
+		struct iovec slice = {bytes, part};
+
+		ledger_fill(version, at, bytes, part);
+		r = tiffin_put_write(put, at, &slice, 1);
+		if (r == 0 && sim_chance(4))
+			r = tiffin_put_write(put, at, &slice, 1);
+		if (sim_chance(3))
+			fiber_wait(sim_now() + sim_between(MS(1), MS(2000)));
+	}
+	free(bytes);
+	return r;
+}
+
+static void
+do_stream(struct user *user)
+{
+	unsigned key = some_key();
+	uint64_t len = some_len(), version = ledger_version(key, len);
+	struct tiffin_put_options options;
+	struct tiffin_put *put;
+	struct call call = call_begin(user);
+	struct deed *deed;
+	bool replaces;
+	int r;
+
+	options = some_options(&replaces);
+	r = tiffin_put_begin(user->client, ledger_key(key), sim_chance(2) ? len : 0, &options,
+			     &put);
+	if (r != 0)
+		return;
+	deed = ledger_put(key, version, replaces);
+	r = write_pieces(user, put, version, len);
+	if (r != 0 || user->proc.is_dead) {
+		tiffin_put_abort(put);
+		ledger_end(deed, FATE_NOTHING);
+		if (r != 0 && !user->proc.is_dead)
+			judge_error(user, "write", key, r);
+		return;
+	}
+	r = tiffin_put_commit(put, NULL, 0, NULL);
+	sim_say("user %u commit \"%s\" version %" PRIu64 ": %s", user->index, ledger_key(key),
+		version, r == 0 ? "OK" : tiffin_errname(r));
+	close_put(&call, deed, r);
+}
+
+/* ---- one of them ---- */
+
+static void (*const calls[])(struct user *user) = {
+	do_put,       do_put,    do_put,    do_get,  do_get,  do_get,  do_range,  do_put_batch,
+	do_get_batch, do_remove, do_rename, do_stat, do_list, do_view, do_stream,
+};
+
+void
+call_some(struct user *user)
+{
+	calls[sim_between(0, array_len(calls) - 1)](user);
+}
+
+uint64_t
+calls_made(void)
+{
+	return n_calls;
+}
+
+/* ---- the last look ---- */
+
+static bool
+is_listed(struct user *user, unsigned key)
+{
+	struct tiffin_list *list;
+	struct tiffin_stat stat;
+	const char *name;
+	bool found = false;
+	int r = tiffin_list_open(user->client, "", 0, NULL, &list);
+
+	while (r >= 0 && (r = tiffin_list_next(list, &name, &stat)) == 1)
+		found |= strcmp(name, ledger_key(key)) == 0;
+	if (r < 0)
+		sim_fail("list: %s (%s)", tiffin_errname(r), tiffin_why());
+	tiffin_list_close(list);
+	return found;
+}
+
+void
+call_look(struct user *user, unsigned key)
+{
+	uint8_t *bytes = calloc(1, HOLD_BYTES);
+	struct iovec slice = {bytes, HOLD_BYTES};
+	const char *name = ledger_key(key);
+	struct tiffin_stat stat = {0};
+	struct call call = call_begin(user);
+	uint64_t len = 0;
+	int get = tiffin_get(user->client, name, &slice, 1, &len), exist;
+	int r = tiffin_stat(user->client, name, &stat, NULL);
+
+	close_get(&call, key, bytes, len, get);
+	if (tiffin_exist(user->client, &name, 1, &exist) != 0)
+		sim_fail("exist \"%s\": %s", name, tiffin_why());
+	if ((get == TIFFIN_E_NOT_FOUND) != (r == TIFFIN_E_NOT_FOUND) || (r == 0) != (exist == 0) ||
+	    (r == 0) != is_listed(user, key))
+		sim_fail("\"%s\": get says %d, stat %d, exist %d", name, get, r, exist);
+	if (get == 0 && stat.len_bytes != len)
+		sim_fail("\"%s\": get says %" PRIu64 " bytes, stat %" PRIu64, name, len,
+			 stat.len_bytes);
+	free(bytes);
+}

@@ -239,6 +239,8 @@ tiffin_close(struct tiffin_client *client)
 	atomic_fetch_sub(&client->n_calls, 1);
 
 	wait_for_calls(client, GRACE_MS);
+	if (atomic_load(&client->n_calls) > 0)
+		engine_stop(client->engine); /* they wait for peers: no longer */
 	beat_stop(client);
 	lease_keeper_flush(client);
 	mount_close_all(client, clock_ns(client->clock) + LEAVE_MS * NS_PER_MS);

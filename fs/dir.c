@@ -72,7 +72,7 @@ fs_dir_close(struct fs_dir *dir)
 	free(dir);
 }
 
-/* ---- positions ----------------------------------------------------------------------------- */
+/* ---- positions ---- */
 
 static uint64_t
 cookie_of(uint64_t n_before, const char *part)
@@ -152,7 +152,7 @@ fs_dir_seek(struct fs_dir *dir, uint64_t cookie)
 	return fs_walk_open(dir->fs, dir->key, position->part, &dir->walk);
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* first_name -- one of those before the keys'.  1: found, 0: there is none of this kind. */
 static int
@@ -167,7 +167,9 @@ first_name(struct fs_dir *dir, struct fs_found *ret_found)
 
 	*ret_found = (struct fs_found){.is_dir = true};
 	if (dir->n_before != SELF) {
-		strcpy(ret_found->name, dir->n_before == DOT ? "." : "..");
+		memcpy(ret_found->name, "..", 3);
+		if (dir->n_before == DOT)
+			ret_found->name[1] = '\0';
 		return 1;
 	}
 	if (strcmp(dir->key, fs->root_key) == 0 || fs_path_is_piece(dir->key))
@@ -182,7 +184,7 @@ first_name(struct fs_dir *dir, struct fs_found *ret_found)
 		return 0;
 	if (r < 0)
 		return fs_errno(r);
-	strcpy(ret_found->name, "%@");
+	memcpy(ret_found->name, "%@", sizeof("%@"));
 	ret_found->is_dir = false;
 	ret_found->has_version = true;
 	fs_look_version(fs, &stat, &ret_found->version);
@@ -234,8 +236,7 @@ fs_dir_unread(struct fs_dir *dir)
 	dir->has_unread = true;
 }
 
-/* ---- to the kernel -----------------------------------------------------------------------------
- */
+/* ---- to the kernel ---- */
 
 static struct fs_dir *
 dir_of(const struct fuse_file_info *fi)

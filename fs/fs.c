@@ -16,8 +16,7 @@ fs_now(const struct fs *fs)
 				 .tv_nsec = (long)(at_ms % 1000) * (long)NS_PER_MS};
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------
- */
+/* ---- buffers ---- */
 
 /*
  * A page that is touched first costs more than copying it, and threads come and go: so a buffer
@@ -97,7 +96,7 @@ fs_buf(void)
 	return mine;
 }
 
-/* ---- objects and names ------------------------------------------------------------------ */
+/* ---- objects and names ---- */
 
 void
 fs_attr_of(const struct fs *fs, const struct tiffin_stat *stat, enum fs_attr_kind otherwise,
@@ -180,8 +179,7 @@ fs_entry(struct fs *fs, struct fs_node *node, const struct fs_version *version,
 	fs_invalidate_some(fs->invalidate);
 }
 
-/* ---- what is open -------------------------------------------------------------------------------
- */
+/* ---- what is open ---- */
 
 void
 fs_open_add(struct fs *fs, struct fs_open *open, void (*close)(struct fs *fs, struct fs_open *open))

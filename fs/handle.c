@@ -11,7 +11,7 @@
 #include "fs/pin.h"
 #include "transfer/base/log.h"
 
-/* ---- pins ------------------------------------------------------------------------------- */
+/* ---- pins ---- */
 
 int
 fs_handle_pin(struct fs *fs, struct fs_node *node, struct fs_pin **ret_pin)
@@ -112,7 +112,7 @@ fs_handle_let_go(struct fs *fs, struct fs_node *node)
 		fs_pin_unref(pin);
 }
 
-/* ---- open and create ---------------------------------------------------------------------- */
+/* ---- open and create ---- */
 
 /* ready -- the node, locked, as an open with these flags wants it. */
 static int
@@ -354,7 +354,7 @@ fs_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	}
 }
 
-/* ---- flush and release ---------------------------------------------------------------------- */
+/* ---- flush and release ---- */
 
 static int
 publish(struct fs *fs, struct fs_handle *handle, bool is_flush)

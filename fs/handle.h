@@ -23,8 +23,7 @@ fs_handle_of(const struct fuse_file_info *fi)
 	return (struct fs_handle *)(uintptr_t)fi->fh;
 }
 
-/* fs_handle_pin -- the pin of its node, made if need be.  needs: node's lock.  0, -ESTALE, -errno.
- */
+/* fs_handle_pin -- the pin of its node, made if need be.  needs: node's lock.  0 or -errno. */
 int fs_handle_pin(struct fs *fs, struct fs_node *node, struct fs_pin **ret_pin) MUST_CHECK;
 
 /* fs_handle_let_go -- its path is taken away: who has it open goes on with what it is now.  needs:

@@ -43,8 +43,7 @@ void fs_invalidate_node(struct fs_invalidate *inv, struct fs_node *node);
 /* fs_invalidate_some -- more inodes than `max_inodes`: have the kernel forget some of them. */
 void fs_invalidate_some(struct fs_invalidate *inv);
 
-/* fs_invalidate_attr_now -- forget the attributes alone; never waits, so any operation may call it.
- */
+/* fs_invalidate_attr_now -- forget the attributes alone.  Never waits; any operation may call. */
 void fs_invalidate_attr_now(struct fs *fs, struct fs_node *node);
 
 #endif

@@ -49,7 +49,7 @@ exists_below(struct fs *fs, const char *dir, bool *ret_exists)
 	return 0;
 }
 
-/* ---- files ------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 void
 fs_look_version(struct fs *fs, const struct tiffin_stat *stat, struct fs_version *ret_version)
@@ -197,7 +197,7 @@ look_working(struct fs *fs, const char *key, struct fs_node **ret_node,
 	return is_working;
 }
 
-/* ---- directories ------------------------------------------------------------------------- */
+/* ---- directories ---- */
 
 int
 fs_look_dir(struct fs *fs, const char *key, struct fs_version *ret_version)
@@ -252,7 +252,7 @@ look_kept(struct fs *fs, const char *key, struct fs_node **ret_node, struct fs_v
 	return 0;
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static int
 look_plain(struct fs *fs, const struct fs_step *step, struct fs_node **ret_node,

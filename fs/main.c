@@ -36,8 +36,7 @@ complain(int status, const char *why)
 	return status;
 }
 
-/* ---- logs
- * ------------------------------------------------------------------------------------------- */
+/* ---- logs ---- */
 
 static void
 log_to_syslog(void *arg, enum log_level level, const char *line)
@@ -69,8 +68,7 @@ begin_log(const struct fs_options *opts)
 	return 0;
 }
 
-/* ---- who waits for us
- * ---------------------------------------------------------------------------------- */
+/* ---- who waits for us ---- */
 
 static void
 leave_terminal(const struct fs_options *opts)
@@ -130,8 +128,7 @@ ready(void *arg)
 	tell_parent(d, FS_EXIT_OK);
 }
 
-/* ---- serving
- * -------------------------------------------------------------------------------------------- */
+/* ---- serving ---- */
 
 /* serve -- standard error is still the user's: a failure is told there. */
 static int

@@ -47,8 +47,7 @@ refuse(int status, char *why, size_t why_cap, const char *fmt, ...)
 	return status;
 }
 
-/* ---- the way in
- * ----------------------------------------------------------------------------------- */
+/* ---- the way in ---- */
 
 /* detach -- a mount whose daemon died, as whoever we are may do it. */
 static int
@@ -139,8 +138,7 @@ set_root(struct fs *fs, char *why, size_t why_cap)
 	return FS_EXIT_OK;
 }
 
-/* ---- the kernel
- * -------------------------------------------------------------------------------------- */
+/* ---- the kernel ---- */
 
 static int
 add_arg(struct fuse_args *args, const char *fmt, ...)
@@ -257,8 +255,7 @@ fs_mount_open(const struct fs_options *opts, struct fs_mount **ret_mount, char *
 	return FS_EXIT_OK;
 }
 
-/* ---- serving
- * ------------------------------------------------------------------------------------------- */
+/* ---- serving ---- */
 
 /* raise_read_ahead -- the kernel's 128 KiB lose up to half of a cold read; only root may. */
 static void
@@ -349,8 +346,7 @@ fs_mount_serve(struct fs_mount *mount, void (*ready)(void *arg), void *arg)
 	return r < 0 ? FS_EXIT_SYSTEM : atomic_load(&mount->is_ready) ? FS_EXIT_OK : FS_EXIT_MOUNT;
 }
 
-/* ---- the way out
- * ------------------------------------------------------------------------------------------ */
+/* ---- the way out ---- */
 
 struct left {
 	VEC(struct fs_node *) nodes;

@@ -37,8 +37,7 @@ reply_node(fuse_req_t req, struct fs_node *node, const struct fs_version *versio
 	fs_node_unref(&fs->nodes, node);
 }
 
-/* ---- directories ------------------------------------------------------------------------------
- */
+/* ---- directories ---- */
 
 void
 fs_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -131,7 +130,7 @@ fs_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	fs_reply(req, r == 0 ? remove_dir(fs, in, &step) : r == -EINVAL ? -ENOENT : r);
 }
 
-/* ---- files --------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static int
 remove_file(struct fs *fs, const char *key)

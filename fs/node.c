@@ -33,7 +33,7 @@ node_check(const struct fs_node *node)
 	assert(node != NULL && node->magic == FS_NODE_MAGIC);
 }
 
-/* ---- making and freeing ------------------------------------------------------------ */
+/* ---- making and freeing ---- */
 
 static struct fs_node *
 node_new(bool is_dir, const char *key)
@@ -232,7 +232,7 @@ fs_nodes_fini(struct fs_nodes *nodes)
 	lock_fini(&nodes->lock);
 }
 
-/* ---- finding ----------------------------------------------------------------------- */
+/* ---- finding ---- */
 
 struct fs_node *
 fs_nodes_at(struct fs_nodes *nodes, uint64_t nodeid)
@@ -330,7 +330,7 @@ fs_node_forget(struct fs_nodes *nodes, struct fs_node *node, uint64_t n)
 		node_free(node);
 }
 
-/* ---- what it stands for -------------------------------------------------------------- */
+/* ---- what it stands for ---- */
 
 void
 fs_node_key(struct fs_nodes *nodes, const struct fs_node *node, char ret_key[FS_KEY_ROOM])
@@ -476,7 +476,7 @@ fs_nodes_ino(struct fs_nodes *nodes, bool is_dir, const char *key)
 	return ino;
 }
 
-/* ---- walking and renaming -------------------------------------------------------------- */
+/* ---- walking and renaming ---- */
 
 static bool
 begins_with(const char *key, const char *prefix)
@@ -507,8 +507,7 @@ fs_nodes_each_local(struct fs_nodes *nodes, const char *prefix,
 		    void (*fn)(void *arg, struct fs_node *node), void *arg)
 {
 	lock_take(&nodes->lock);
-	list_each(&nodes->locals, link)
-	{
+	list_each(&nodes->locals, link) {
 		struct fs_node *node = list_of(link, struct fs_node, at_local);
 
 		if (begins_with(node->key, prefix))
@@ -521,14 +520,16 @@ fs_nodes_each_local(struct fs_nodes *nodes, const char *prefix,
 static int
 move(struct fs_nodes *nodes, struct fs_node *node, size_t n_old, const char *new_prefix)
 {
-	char *key = malloc(strlen(new_prefix) + strlen(node->key) - n_old + 1);
+	size_t n_new = strlen(new_prefix), n_rest = strlen(node->key) - n_old;
+	char *key = malloc(n_new + n_rest + 1);
 	struct fs_node *there;
 	int r = -ENOMEM;
 
 	detach(nodes, node);
 	if (key == NULL)
 		return err_new(r);
-	strcpy(stpcpy(key, new_prefix), node->key + n_old);
+	memcpy(key, new_prefix, n_new);
+	memcpy(key + n_new, node->key + n_old, n_rest + 1);
 	there = fs_nodes_find_locked(nodes, node->is_dir, key);
 	if (there != NULL) {
 		detach(nodes, there);

@@ -34,7 +34,7 @@
 #include "transfer/base/lock.h"
 #include "transfer/base/map.h"
 
-#define FS_NODE_MAGIC 0x7f5a0dE1u
+#define FS_NODE_MAGIC 0x7f5a0de1u
 #define FS_KEY_ROOM   (FS_PATH_KEY_MAX + 1)
 
 struct fs_pin;
@@ -112,8 +112,7 @@ int fs_nodes_look(struct fs_nodes *nodes, bool is_dir, const char *key,
 void fs_node_ref(struct fs_nodes *nodes, struct fs_node *node);
 void fs_node_unref(struct fs_nodes *nodes, struct fs_node *node);
 
-/* fs_node_told -- the kernel is given the node once more; fs_node_forget() takes it back n times.
- */
+/* fs_node_told -- the kernel is given the node; fs_node_forget() -- it gives it back n times. */
 void fs_node_told(struct fs_nodes *nodes, struct fs_node *node);
 void fs_node_forget(struct fs_nodes *nodes, struct fs_node *node, uint64_t n);
 

@@ -103,8 +103,7 @@ fs_options_fini(struct fs_options *opts)
 	opts->source = opts->dir = opts->mount_words = NULL;
 }
 
-/* ---- one option --------------------------------------------------------------------------------
- */
+/* ---- one option ---- */
 
 static int
 add_for_kernel(struct fs_options *opts, const char *word)
@@ -202,8 +201,7 @@ take_words(const struct words *words, const char *text)
 	return r;
 }
 
-/* ---- the command line
- * ------------------------------------------------------------------------------ */
+/* ---- the command line ---- */
 
 static int
 take_long(const struct words *words, char *arg)
@@ -314,8 +312,7 @@ take_places(const struct words *words, char *const *places, size_t n)
 	return r < 0 ? r : replace(&words->opts->dir, places[n - 1]);
 }
 
-/* ---- texts to numbers --------------------------------------------------------------------------
- */
+/* ---- texts to numbers ---- */
 
 static int
 read_id(const struct words *words, const char *name, const char *text, uint32_t self,

@@ -82,7 +82,7 @@ fs_path_is_piece(const char *dir)
 	return *unfinished(dir) != '\0';
 }
 
-/* ---- from a name ---------------------------------------------------------------- */
+/* ---- from a name ---- */
 
 /* read_plain -- undo write_plain(): the only escape within an ordinary part is %25. */
 static int
@@ -198,7 +198,7 @@ fs_path_decode(const char *dir, const char *name, struct fs_path_step *ret_step)
 	return 0;
 }
 
-/* ---- to a name ------------------------------------------------------------------ */
+/* ---- to a name ---- */
 
 /* write_part -- the name of a part, or of its first piece. */
 static void
@@ -252,7 +252,7 @@ fs_path_encode(const char *dir, const char *part, size_t part_bytes, char *ret_n
 	return 0;
 }
 
-/* ---- whole paths ---------------------------------------------------------------- */
+/* ---- whole paths ---- */
 
 void
 fs_path_of_key(const char *key, bool is_shadowed, char *ret_path)

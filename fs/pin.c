@@ -110,7 +110,7 @@ fs_pin_borrow(struct fs_pin *pin, uint64_t offset_bytes, uint64_t len_bytes,
 	return fs_pin_check(pin);
 }
 
-/* ---- sums ------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 /* join -- run i + 1 into run i, if they touch. */
 static bool

@@ -12,8 +12,7 @@
 
 #define RUNS_MAX 16 /* pieces of segments in one reply */
 
-/* reply_borrowed -- straight from the segment.  0, 1: not on this host, -errno (nothing replied).
- */
+/* reply_borrowed -- from the segment.  0; 1: not on this host, -errno: nothing was replied. */
 static int
 reply_borrowed(fuse_req_t req, struct fs_node *node, struct fs_pin *pin, uint64_t off, size_t size)
 {

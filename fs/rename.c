@@ -83,8 +83,7 @@ publish_at(struct fs *fs, const char *key)
 	return r;
 }
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 static void
 let_go_at(struct fs *fs, const char *key)
@@ -114,8 +113,7 @@ rename_file(struct fs *fs, const char *from, const char *to, bool is_noreplace)
 	return fs_nodes_rename(&fs->nodes, /* is_dir= */ false, from, to);
 }
 
-/* ---- directories --------------------------------------------------------------------------------
- */
+/* ---- directories ---- */
 
 struct below {
 	VEC(struct fs_node *) nodes;
@@ -261,8 +259,7 @@ rename_dir(struct fs *fs, const char *from, const char *to, bool is_noreplace)
 	return r < 0 ? r : fs_nodes_rename(&fs->nodes, /* is_dir= */ true, from, to);
 }
 
-/* ---- either
- * ---------------------------------------------------------------------------------------- */
+/* ---- either ---- */
 
 static bool
 has_node(struct fs *fs, bool is_dir, const char *key)

@@ -57,7 +57,7 @@ candidate_fini(struct candidate *c)
 	c->part = NULL;
 }
 
-/* ---- what only this mount knows ------------------------------------------------------------ */
+/* ---- what only this mount knows ---- */
 
 static void
 gather(void *arg, struct fs_node *node)
@@ -94,7 +94,7 @@ gather_locals(struct fs_walk *walk, const char *after)
 	return 0;
 }
 
-/* ---- what the master knows ------------------------------------------------------------------- */
+/* ---- what the master knows ---- */
 
 /* hold -- a file whose name may still turn out to be a directory's.  Takes the part. */
 static int

@@ -99,7 +99,7 @@ fs_work_begin_empty(struct fs *fs, struct fs_node *node, const struct fs_attr *a
 	node->work.attr = *attr;
 	node->work.attr.mtime = fs_now(fs);
 	node->work.is_dirty = true;
-	node->work.is_blank = true;
+	node->work.is_blank = (flags & TIFFIN_REPLACE) != 0; /* who may lose a race hears of it */
 	return 0;
 }
 

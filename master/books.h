@@ -150,6 +150,9 @@ uint64_t sweep(struct master *master);
  */
 void peer_detach(struct peer *peer);
 
+/* peer_break -- its owner is to hang up, soon. */
+void peer_break(struct peer *peer);
+
 /* park -- try this request again when there may be room, at latest after put_wait_ms. 0 or -ENOMEM.
  */
 int park(struct master *master, struct peer *peer, const struct frame *frame) MUST_CHECK;

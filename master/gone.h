@@ -5,9 +5,9 @@
  *
  *      removed, renamed, evicted --> gone --its batch is committed--> (forgotten)
  *
- * "Not found" may be told of such a key only when that is so: otherwise somebody hears of a removal,
- * and after a crash the object is there again.  Nearly always there is nothing here, and a miss costs
- * nothing.
+ * "Not found" may be told of such a key only when that is so: otherwise somebody hears of a
+ * removal, and after a crash the object is there again.  Nearly always there is nothing here, and a
+ * miss costs nothing.
  *
  * thread:  the loop's.
  */
@@ -22,7 +22,7 @@ struct gone_key {
 };
 
 struct gone {
-	struct map batches; /* hash of the key -> the latest batch that took it away */
+	struct map batches;         /* hash of the key -> the latest batch that took it away */
 	VEC(struct gone_key) queue; /* in the order of their batches, from `first` on */
 	size_t first;
 	uint64_t unsure_batch; /* memory ran out: any key may have gone with it */

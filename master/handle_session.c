@@ -58,11 +58,12 @@ static void
 attach(struct peer *peer, struct client *client)
 {
 	if (client->peer != NULL && client->peer != peer) {
-		client->peer->is_broken = true;
+		peer_break(client->peer);
 		peer_detach(client->peer);
 	}
 	client->peer = peer;
 	peer->client = client;
+	list_remove(&peer->at_strangers);
 }
 
 static int

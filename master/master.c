@@ -250,6 +250,7 @@ init_lists(struct master *master)
 	list_init(&master->held);
 	list_init(&master->held_sync);
 	list_init(&master->peers);
+	list_init(&master->strangers);
 	list_init(&master->dirty);
 	list_init(&master->watches);
 	list_init(&master->parked);
@@ -390,7 +391,10 @@ master_peer_new(struct master *master, bool is_trusted, struct peer **ret_peer)
 	list_init(&peer->parked);
 	list_link_init(&peer->at_master);
 	list_link_init(&peer->at_dirty);
+	list_link_init(&peer->at_strangers);
 	list_push_back(&master->peers, &peer->at_master);
+	peer->strange_since_ms = clock_ms(master->clock);
+	list_push_back(&master->strangers, &peer->at_strangers);
 	*ret_peer = peer;
 	return 0;
 }
@@ -402,9 +406,20 @@ peer_detach(struct peer *peer)
 		watch_free(list_of(link, struct watch, at_peer));
 	list_each_safe(&peer->parked, link)
 		parked_free(list_of(link, struct parked, at_peer));
-	if (peer->client != NULL)
-		peer->client->peer = NULL;
+	if (peer->client == NULL)
+		return;
+	peer->client->peer = NULL;
 	peer->client = NULL;
+	peer->strange_since_ms = peer->master->now_ms;
+	list_push_back(&peer->master->strangers, &peer->at_strangers);
+}
+
+void
+peer_break(struct peer *peer)
+{
+	peer->is_broken = true;
+	if (!list_link_is_on(&peer->at_dirty))
+		list_push_back(&peer->master->dirty, &peer->at_dirty);
 }
 
 void
@@ -413,6 +428,7 @@ master_peer_free(struct peer *peer)
 	peer_detach(peer);
 	list_remove(&peer->at_master);
 	list_remove(&peer->at_dirty);
+	list_remove(&peer->at_strangers);
 	buf_fini(&peer->out);
 	free(peer);
 }

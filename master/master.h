@@ -56,6 +56,8 @@ struct peer {
 	struct list watches;
 	struct list parked;
 	struct list_link at_master;
+	struct list_link at_strangers; /* master.strangers, while it has no client */
+	uint64_t strange_since_ms;
 	struct list_link at_dirty; /* master.dirty: `out` has grown */
 };
 
@@ -127,9 +129,10 @@ struct master {
 	struct journal journal;
 	uint64_t batch; /* the number that the journal under construction will get */
 	struct store_progress progress;
-	struct gone gone; /* misses that have to wait, too */
+	struct gone gone;            /* misses that have to wait, too */
 	struct list held, held_sync; /* struct answer.at_held: until committed, until synced */
 	struct list peers, dirty, watches, parked;
+	struct list strangers; /* struct peer.at_strangers, front: without a client for longest */
 	VEC(struct change *) changes;
 	struct arena arena; /* of the request at hand */
 

@@ -71,7 +71,7 @@ struct segment {
 
 	uint64_t away_since_ms;
 	uint64_t leave_until_ms;    /* LEAVING: the last promise on its bytes that was ever given */
-	bool is_remade;          /* LEAVING: its id has other bytes by now, those nobody reads */
+	bool is_remade;             /* LEAVING: its id has other bytes by now, those nobody reads */
 	struct list_link at_master; /* all segments */
 	struct list_link at_client;
 };

@@ -5,6 +5,7 @@
  *
  *      list                    its front                    what happens
  *      heard                   silent longest               SUSPECT, then lost
+ *      strangers               without a client longest     hung up on
  *      puts                    lease ends first             fails; its extents wait for the fence
  *      all_segments, LEAVING   each replica on it           is lost; then the segment is gone
  *      all_segments, AWAY      away for too long            LEAVING
@@ -18,12 +19,13 @@
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
-#define REPLICAS_A_TURN 512
-#define RESTS_A_TURN    1024
-#define GHOSTS_A_TURN   256
-#define CHUNK_IDLE_MS   60000
-#define TURN_MS_BUSY    1
-#define TURN_MS_IDLE    50
+#define REPLICAS_A_TURN  512
+#define RESTS_A_TURN     1024
+#define STRANGERS_A_TURN 64
+#define GHOSTS_A_TURN    256
+#define CHUNK_IDLE_MS    60000
+#define TURN_MS_BUSY     1
+#define TURN_MS_IDLE     50
 
 /* A turn that came late was the master's own fault: it counts as silence for nobody. */
 static void
@@ -66,6 +68,26 @@ sweep_clients(struct master *master)
 		list_each(&client->segments, at)
 			segment_suspect(master, list_of(at, struct segment, at_client), true);
 		return;
+	}
+}
+
+/* A connection that never says who it is, or whose client is lost, is not kept for ever. */
+static void
+sweep_strangers(struct master *master)
+{
+	uint64_t patience_ms = master->limits.client_ttl_ms + master->limits.client_grace_ms;
+
+	for (unsigned n = 0; n < STRANGERS_A_TURN; n++) {
+		struct list_link *link = list_first(&master->strangers);
+		struct peer *peer;
+
+		if (link == NULL)
+			return;
+		peer = list_of(link, struct peer, at_strangers);
+		if (master->now_ms < peer->strange_since_ms + patience_ms)
+			return;
+		list_remove(link);
+		peer_break(peer);
 	}
 }
 
@@ -195,6 +217,7 @@ sweep(struct master *master)
 				      */
 	measure_stall(master);
 	sweep_clients(master);
+	sweep_strangers(master);
 	sweep_puts(master);
 	is_busy = sweep_segments(master);
 	books_sweep_ghosts(master, GHOSTS_A_TURN);

@@ -35,6 +35,8 @@ struct engine {
 	struct transport *transports[TARGET_TRANSPORTS_MAX];
 	bool is_judged[TARGET_TRANSPORTS_MAX]; /* a decorator in the chain looks at completions */
 	unsigned n_transports, n_driven;       /* n_driven: those with progress() */
+	atomic_bool
+		is_stopped; /* set once; who submits too late for it is cut off by the transport */
 	struct lends lends;
 	struct lock lock;               /* LOCK_xfer_engine; guards what follows */
 	struct list buckets[N_BUCKETS]; /* targets by segment id */
@@ -311,8 +313,22 @@ engine_submit(struct engine *engine, struct batch *batch)
 		ops[i].tried = 0;
 		list_link_init(&ops[i].at);
 	}
-	for (size_t i = 0; i < n_ops; i++)
-		submit_one(engine, &ops[i]);
+	for (size_t i = 0; i < n_ops; i++) {
+		if (atomic_load_explicit(&engine->is_stopped, memory_order_acquire))
+			engine_complete(engine, &ops[i], OP_E_CANCELLED);
+		else
+			submit_one(engine, &ops[i]);
+	}
+}
+
+void
+engine_stop(struct engine *engine)
+{
+	atomic_store_explicit(&engine->is_stopped, true, memory_order_release);
+	for (unsigned i = 0; i < engine->n_transports; i++)
+		for (struct transport *t = engine->transports[i]; t != NULL; t = t->inner)
+			if (t->ops->stop != NULL)
+				t->ops->stop(t);
 }
 
 enum op_result

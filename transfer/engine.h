@@ -58,6 +58,13 @@ void engine_submit(struct engine *engine, struct batch *batch);
  * result. */
 enum op_result engine_wait(struct engine *engine, struct batch *batch);
 
+/*
+ * engine_stop -- no more: ops under way complete soon (LOST or CANCELLED), later ones at once.
+ *
+ * For an owner that is about to end and does not want to wait for peers that don't answer.
+ */
+void engine_stop(struct engine *engine);
+
 /* engine_run -- submit and wait. */
 enum op_result engine_run(struct engine *engine, struct batch *batch);
 

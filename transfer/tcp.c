@@ -213,6 +213,7 @@ tcp_submit(struct transport *t, struct op *op)
 		if (!is_resting)
 			peer->rest_until_ns = 0;
 	}
+	is_resting |= tcp->is_stopped;
 	if (peer != NULL && !is_resting)
 		submit_locked(tcp, peer, op, now_ns);
 	leave(tcp);
@@ -435,6 +436,25 @@ tcp_progress(struct transport *t, struct batch *batch, uint64_t until_ns)
 
 /* ---- life ---- */
 
+/* Who is in the middle of connecting learns of it when that is over (OPEN_MS_MAX). */
+static void
+tcp_stop(struct transport *t)
+{
+	struct tcp *tcp = container_of(t, struct tcp, base);
+
+	lock_take(&tcp->lock);
+	tcp->is_stopped = true;
+	list_each(&tcp->peers, link) {
+		struct tcp_peer *peer = list_of(link, struct tcp_peer, at);
+
+		for (size_t i = 0; i < TCP_CONNS_PER_PEER; i++)
+			tcp_conn_break(tcp, &peer->conns[i]);
+	}
+	list_each(&tcp->waiters, link)
+		tcp_ring(list_of(link, struct tcp_waiter, at));
+	lock_drop(&tcp->lock);
+}
+
 static void
 cancel_all(struct tcp *tcp, struct list *ops)
 {
@@ -476,6 +496,7 @@ static const struct transport_ops tcp_ops = {
 	.submit = tcp_submit,
 	.progress = tcp_progress,
 	.drop = tcp_drop,
+	.stop = tcp_stop,
 	.free = tcp_free,
 };
 

@@ -260,6 +260,10 @@ tcp_conn_open(struct tcp *tcp, struct tcp_conn *conn, uint64_t until_ns)
 	r = try_open(peer, num_min(wait_ms, (uint64_t)OPEN_MS_MAX), &fd);
 	lock_take(&tcp->lock);
 
+	if (r == 0 && tcp->is_stopped) {
+		fd_close_at(&fd);
+		r = SOCK_E_LOST;
+	}
 	list_each(&tcp->waiters, link)
 		tcp_ring(list_of(link, struct tcp_waiter, at));
 	if (r == 0) {

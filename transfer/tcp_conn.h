@@ -100,7 +100,8 @@ struct tcp {
 	struct lock lock;    /* LOCK_xfer_path; guards all that is above and below */
 	pthread_cond_t left; /* a sender is out of its socket */
 	struct list peers, waiters;
-	unsigned n_busy;    /* threads within submit() or progress(): peers stay */
+	unsigned n_busy; /* threads within submit() or progress(): peers stay */
+	bool is_stopped;
 	unsigned n_orphans; /* peers that no target knows any more, at least */
 	uint64_t last_id;
 	int spare_fds[64]; /* eventfds for waiters to come */

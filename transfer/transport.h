@@ -67,6 +67,13 @@ struct transport_ops {
 	 */
 	enum op_result (*judge)(struct transport *t, struct op *op, enum op_result result);
 
+	/*
+	 * stop -- cut every channel: what is under way completes soon (LOST or CANCELLED), what
+	 * comes later likewise.  May be NULL where ops never wait for a peer.
+	 * thread:  any, while others submit and progress.
+	 */
+	void (*stop)(struct transport *t);
+
 	/* free -- complete everything (OP_E_CANCELLED), close, give back, `inner` included. */
 	void (*free)(struct transport *t);
 };

@@ -14,12 +14,13 @@ MASTER_OPTIONS=${MASTER_OPTIONS:-}
 export TIFFIN_MASTER=$MASTER
 mkdir -p "$M"
 
+exec 5>&2 # what die says is seen, whatever the command beside it does with its own
 die() {
-	echo "FAILED: $*" >&2
+	echo "FAILED: $*" >&5
 	for log in "$T"/*.log; do
 		[ -f "$log" ] || continue
-		echo "--- $log" >&2
-		tail -n 15 "$log" >&2
+		echo "--- $log" >&5
+		tail -n 15 "$log" >&5
 	done
 	exit 1
 }

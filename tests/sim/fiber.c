@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +60,7 @@ static struct {
 
 unsigned sim_verbosity;
 bool sim_is_calm;
+void (*sim_at_fail)(void);
 
 /* ---- chance and memory ---- */
 
@@ -70,6 +72,7 @@ sim_init(uint64_t seed)
 	sim_is_calm = false;
 	sim.now_ns = MS(1000000);
 	rand_init(&sim.rand, seed);
+	signal(SIGABRT, on_abort);
 	list_init(&sim.fibers);
 	list_init(&sim.blocks);
 }
@@ -152,12 +155,24 @@ sim_fail(const char *fmt, ...)
 	va_list args;
 
 	fflush(stdout);
-	fprintf(stderr, "sim: seed %" PRIu64 " step %" PRIu64 ": ", sim.seed, sim.n_steps);
+	fprintf(stderr, "sim: ");
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);
 	fprintf(stderr, "\n");
 	abort();
+}
+
+/* Also for assertions of the master and the library: the run can be told again by these two. */
+static void
+on_abort(int signal_number)
+{
+	fprintf(stderr, "sim: seed %" PRIu64 " step %" PRIu64 " time %" PRIu64 " ms\n", sim.seed,
+		sim.n_steps, (uint64_t)(sim.now_ns / MS(1)));
+	if (sim_at_fail != NULL)
+		sim_at_fail();
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
 }
 
 /* ---- events ---- */

@@ -57,7 +57,10 @@ extern unsigned sim_verbosity; /* 1: calls and faults, 2: also every piece of by
 #define sim_trace(...) (sim_verbosity > 1 ? sim_say(__VA_ARGS__) : (void)0)
 extern bool sim_is_calm; /* no faults any more */
 
-/* sim_fail -- a law is broken: say which, with seed and step, and abort. */
+/* sim_at_fail -- called once before the end, to clear away what lies outside this process. */
+extern void (*sim_at_fail)(void);
+
+/* sim_fail -- a law is broken: say which, and abort; seed and step are told with every abort. */
 void sim_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* fiber_start -- run fn(arg) from now on; its memory is freed when it returns. */

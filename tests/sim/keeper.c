@@ -62,6 +62,24 @@ forget_files(const char *path)
 }
 
 static void
+synced_path(char *ret, size_t cap)
+{
+	snprintf(ret, cap, "%s/synced.db", keeper.dir);
+}
+
+static void
+forget_books(void)
+{
+	char path[160];
+
+	forget_files(keeper.path);
+	synced_path(path, sizeof(path));
+	forget_files(path);
+	rmdir(keeper.dir);
+	sim_at_fail = NULL;
+}
+
+static void
 copy_file(const char *from, const char *to)
 {
 	static uint8_t bytes[1 << 16];
@@ -90,12 +108,6 @@ copy_books(const char *from, const char *to)
 		snprintf(to_name, sizeof(to_name), "%s%s", to, suffixes[i]);
 		copy_file(from_name, to_name);
 	}
-}
-
-static void
-synced_path(char *ret, size_t cap)
-{
-	snprintf(ret, cap, "%s/synced.db", keeper.dir);
 }
 
 /* What is on the disk now is what the last sync put there, and perhaps more: a power cut may leave
@@ -190,6 +202,7 @@ keeper_init(const struct keeper_limits *limits)
 	if (mkdtemp(keeper.dir) == NULL)
 		abort();
 	path_of_start(0, keeper.path, sizeof(keeper.path));
+	sim_at_fail = forget_books;
 	start(NULL, 0);
 }
 
@@ -219,14 +232,9 @@ die(void)
 void
 keeper_fini(void)
 {
-	char path[160];
-
 	if (keeper.master != NULL)
 		die();
-	forget_files(keeper.path);
-	synced_path(path, sizeof(path));
-	forget_files(path);
-	rmdir(keeper.dir);
+	forget_books();
 }
 
 /* Dead, and born again from what `from` has. */

@@ -189,6 +189,8 @@ judge_race(const struct deed *mine)
 void
 ledger_end(struct deed *deed, enum deed_fate fate)
 {
+	if (fate == FATE_DONE && deed->is_shaken)
+		fate = FATE_UNKNOWN;
 	if (fate == FATE_NOTHING && deed->end_ns != UINT64_MAX)
 		sim_fail("\"%s\": version %" PRIu64 " was seen, and its put is said to have failed",
 			 ledger_key(deed->key), deed->version);
@@ -256,8 +258,9 @@ tell_deeds(unsigned key)
 	for (size_t i = n > 20 ? n - 20 : 0; i < n; i++) {
 		const struct deed *deed = ledger.deeds[key].at[i];
 
-		fprintf(stderr, "  %s %s version %" PRIu64 " [%.3f, %.3f] ms%s\n", kinds[deed->kind],
-			fates[deed->fate], deed->version, (double)deed->begin_ns / 1e6,
+		fprintf(stderr, "  %s %s version %" PRIu64 " [%.3f, %.3f] ms%s\n",
+			kinds[deed->kind], fates[deed->fate], deed->version,
+			(double)deed->begin_ns / 1e6,
 			deed->end_ns == UINT64_MAX ? -1.0 : (double)deed->end_ns / 1e6,
 			deed->kind == DEED_RENAME && deed->to_key == key ? " to here" : "");
 	}
@@ -380,6 +383,7 @@ ledger_undo(uint64_t t)
 			if (deed->fate == FATE_NOTHING || deed->end_ns <= t)
 				continue;
 			deed->end_ns = UINT64_MAX;
+			deed->is_shaken = true;
 			if (deed->fate == FATE_DONE)
 				deed->fate = FATE_UNKNOWN;
 		}

@@ -31,6 +31,8 @@ struct deed {
 	enum deed_fate fate;
 	unsigned key, to_key;
 	bool replaces;
+	bool is_shaken; /* a power cut while it was under way: part of it may have been answered
+			   before */
 	uint64_t version;
 	uint64_t begin_ns, end_ns; /* end: UINT64_MAX while nobody knows */
 	unsigned n_starts;         /* of the master when it began */

@@ -225,8 +225,7 @@ list__of_many_names__asks_for_none_of_them(void **state)
 	assert_int_equal(fake.n_stats, 1); /* is there a key "d"? */
 }
 
-/* ---- positions
- * -------------------------------------------------------------------------------------- */
+/* ---- positions ---- */
 
 /* random_store -- names that are prefixes of each other, files and directories. */
 static void

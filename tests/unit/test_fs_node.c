@@ -235,8 +235,7 @@ locals__are_fresh_files_and_kept_directories__as_long_as_they_have_a_path(void *
 	assert_int_equal(n_locals("p/d/"), 0);
 }
 
-/* ---- notices
- * -------------------------------------------------------------------------------------- */
+/* ---- notices ---- */
 
 static struct fs_node *
 shown(const char *key, uint64_t id)

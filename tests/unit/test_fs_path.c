@@ -34,7 +34,7 @@ assert_path(const char *key, const char *path)
 	assert_string_equal(back, key);
 }
 
-/* ---- the table, row by row ------------------------------------------------------------------ */
+/* ---- the table, row by row ---- */
 
 static void
 slash__between_parts__is_a_directory_level(void **state)
@@ -138,8 +138,7 @@ other_bytes__control_and_invalid_utf8__are_themselves(void **state)
 	assert_path("a b\\c:*?\"<>|", "a b\\c:*?\"<>|");
 }
 
-/* ---- paths that mean nothing -------------------------------------------------------------------
- */
+/* ---- paths that mean nothing ---- */
 
 static void
 path__that_no_key_has__is_illegal(void **state)
@@ -208,8 +207,7 @@ path__whose_key_would_pass_1024_bytes__is_too_long(void **state)
 	assert_int_equal(fs_path_to_key(path, key), FS_PATH_E_TOO_LONG);
 }
 
-/* ---- laws
- * ---------------------------------------------------------------------------------------- */
+/* ---- laws ---- */
 
 static int
 compare_text(const void *a, const void *b)

@@ -220,7 +220,7 @@ refuse_the_version(struct peer *peer)
 static void
 master_that_refuses_our_version__ends_the_call_at_once(void **state)
 {
-	struct peer peer;
+	struct peer peer = {0};
 
 	(void)state;
 	peer_start(&peer, refuse_the_version, NULL);
@@ -248,7 +248,7 @@ tell_another_version(struct peer *peer)
 static void
 master_of_another_version__ends_the_call_at_once(void **state)
 {
-	struct peer peer;
+	struct peer peer = {0};
 
 	(void)state;
 	peer_start(&peer, tell_another_version, NULL);

@@ -243,8 +243,8 @@ tiffin_close(struct tiffin_client *client)
 		engine_stop(client->engine); /* they wait for peers: no longer */
 	beat_stop(client);
 	lease_keeper_flush(client);
-	mount_close_all(client, clock_ns(client->clock) + LEAVE_MS * NS_PER_MS);
-	say_goodbye(client);
+	if (!mount_close_all(client, clock_ns(client->clock) + LEAVE_MS * NS_PER_MS))
+		say_goodbye(client); /* else the next owner of the file finds all as it was */
 	client->link->ops->stop(client->link);
 	while (atomic_load(&client->n_calls) > 0)
 		wait_for_calls(client, LEAVE_MS);

@@ -545,13 +545,23 @@ close_one(struct tiffin_client *client, struct mount *mount, uint64_t until_ns)
 	return r;
 }
 
-void
+bool
 mount_close_all(struct tiffin_client *client, uint64_t until_ns)
 {
+	bool has_kept = false;
 	struct mount *mount;
 
-	while ((mount = unlist(client, 0)) != NULL)
-		(void)close_one(client, mount, until_ns);
+	while ((mount = unlist(client, 0)) != NULL) {
+		if (!mount->lent->is_named) {
+			(void)close_one(client, mount, until_ns);
+			continue;
+		}
+		log_event(LOG_INFO, "segment_kept", "segment=%lu name=%s", mount->lent->segment_id,
+			  mount->name);
+		has_kept = true;
+		mount_unref(client, mount);
+	}
+	return has_kept;
 }
 
 int

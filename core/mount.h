@@ -58,8 +58,12 @@ void mount_say_all(struct tiffin_client *client);
 /* mount_fence -- say what is to be said, carry out fences, and report them at once. */
 void mount_fence(struct tiffin_client *client);
 
-/* mount_close_all -- unmount every one as gracefully as can be before until_ns, then give them
- * back. */
-void mount_close_all(struct tiffin_client *client, uint64_t until_ns);
+/*
+ * mount_close_all -- unmount every one as gracefully as can be before until_ns, then give them back.
+ *
+ * Those in a named file are not unmounted: whoever owns the file next takes them over.
+ * result:  were there such?
+ */
+bool mount_close_all(struct tiffin_client *client, uint64_t until_ns);
 
 #endif

@@ -120,10 +120,10 @@ index_get(const struct index *index, const uint8_t *bytes, size_t len_bytes)
 static void
 fetch(index_child child)
 {
-	const char *lines = (const char *)(child & ~(index_child)1);
+	uintptr_t lines = (uintptr_t)(child & ~(index_child)1); /* 0: there is nothing */
 
-	__builtin_prefetch(lines);
-	__builtin_prefetch(lines + 64);
+	__builtin_prefetch((const void *)lines);
+	__builtin_prefetch((const void *)(lines + 64));
 }
 
 /*

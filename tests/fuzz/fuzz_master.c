@@ -292,21 +292,29 @@ turn(struct story *s)
 
 /* ---- requests ---- */
 
+/* As the server does it: a frame in a buffer, foreseen, then taken. */
 static void
 send_bytes(struct story *s, struct end *end, uint16_t type, const struct buf *payload)
 {
-	static const uint8_t none[1];
-	size_t len = buf_len(payload);
-	const uint8_t *bytes = len == 0 ? none : buf_first(payload);
 	bool repeats = next_u8(s) >= 0xf0;
 	struct frame frame = {
 		.type = type,
 		.request_id = repeats ? end->last_request : ++end->last_request,
-		.payload = {bytes, bytes + len},
 	};
+	struct buf in;
+	size_t at, len;
 
-	master_foresee(end->peer, bytes, len);
+	buf_init(&in);
+	if (frame_begin(&in, &at) != 0)
+		abort();
+	if (buf_len(payload) > 0 && buf_append(&in, buf_first(payload), buf_len(payload)) != 0)
+		abort();
+	frame_end(&in, at, &frame);
+	master_foresee(end->peer, buf_first(&in), buf_len(&in));
+	if (frame_peek(buf_first(&in), buf_len(&in), &frame, &len) != 0)
+		abort();
 	master_receive(end->peer, &frame);
+	buf_fini(&in);
 }
 
 #define SEND(s, end, name, ...)                                                                    \

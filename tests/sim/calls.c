@@ -408,8 +408,9 @@ do_stream(struct user *user)
 /* ---- one of them ---- */
 
 static void (*const calls[])(struct user *user) = {
-	do_put,       do_put,    do_put,    do_get,  do_get,  do_get,  do_range,  do_put_batch,
-	do_get_batch, do_remove, do_rename, do_stat, do_list, do_view, do_stream,
+	do_put,   do_put,       do_put,       do_get,    do_get,    do_get,
+	do_range, do_put_batch, do_get_batch, do_remove, do_rename, do_stat,
+	do_list,  do_view,      do_view,      do_view,   do_stream,
 };
 
 void

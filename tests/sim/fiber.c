@@ -62,6 +62,18 @@ unsigned sim_verbosity;
 bool sim_is_calm;
 void (*sim_at_fail)(void);
 
+/* Also for assertions of the master and the library: the run can be told again by these two. */
+static void
+on_abort(int signal_number)
+{
+	fprintf(stderr, "sim: seed %" PRIu64 " step %" PRIu64 " time %" PRIu64 " ms\n", sim.seed,
+		sim.n_steps, (uint64_t)(sim.now_ns / MS(1)));
+	if (sim_at_fail != NULL)
+		sim_at_fail();
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
 /* ---- chance and memory ---- */
 
 void
@@ -161,18 +173,6 @@ sim_fail(const char *fmt, ...)
 	va_end(args);
 	fprintf(stderr, "\n");
 	abort();
-}
-
-/* Also for assertions of the master and the library: the run can be told again by these two. */
-static void
-on_abort(int signal_number)
-{
-	fprintf(stderr, "sim: seed %" PRIu64 " step %" PRIu64 " time %" PRIu64 " ms\n", sim.seed,
-		sim.n_steps, (uint64_t)(sim.now_ns / MS(1)));
-	if (sim_at_fail != NULL)
-		sim_at_fail();
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
 }
 
 /* ---- events ---- */

@@ -194,7 +194,7 @@ build_world(void)
 	limits.has_power_cuts = fate.cut_power > 0;
 	limits.is_durable = sim_chance(3);
 	keeper_init(&limits);
-	depots_init((unsigned)sim_between(2, 3), sim_chance(3) ? 1 << 20 : 4 << 20, sim_chance(4));
+	depots_init((unsigned)sim_between(2, 3), sim_chance(2) ? 1 << 20 : 4 << 20, sim_chance(4));
 	users_init((unsigned)sim_between(3, 5));
 	sim_at(sim_now() + MS(500), turn_fate, NULL, 0);
 }

@@ -228,9 +228,13 @@ static void
 watch_free(struct tiffin_watch *watch)
 {
 	const uint64_t one = 1;
+	ssize_t n;
 
 	if (watch->has_thread) {
-		if (write(watch->wake_fd, &one, sizeof(one)) < 0)
+		do {
+			n = write(watch->wake_fd, &one, sizeof(one));
+		} while (n < 0 && errno == EINTR);
+		if (n < 0)
 			log_event(LOG_WARN, "watch_wake_failed", "errno=%d", errno);
 		pthread_join(watch->thread, NULL);
 	}

@@ -21,8 +21,6 @@
 #include "transfer/base/log.h"
 #include "transfer/base/vec.h"
 
-#define READ_AHEAD_KB "1024"
-
 struct fs_mount {
 	struct fs fs;
 	struct fuse_args args;
@@ -257,9 +255,14 @@ fs_mount_open(const struct fs_options *opts, struct fs_mount **ret_mount, char *
 
 /* ---- serving ---- */
 
-/* raise_read_ahead -- the kernel's 128 KiB lose up to half of a cold read; only root may. */
+/*
+ * set_read_ahead -- only root may.
+ *
+ * Two windows are under way at once.  Larger ones make the reader wait for a whole one before it
+ * may copy anything: 1 MiB was several times slower on a busy machine.
+ */
 static void
-raise_read_ahead(dev_t dev)
+set_read_ahead(dev_t dev, uint64_t len_bytes)
 {
 	char path[96];
 	int fd;
@@ -268,7 +271,7 @@ raise_read_ahead(dev_t dev)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (write(fd, READ_AHEAD_KB, strlen(READ_AHEAD_KB)) < 0)
+	if (dprintf(fd, "%" PRIu64, len_bytes / 1024) < 0)
 		log_event(LOG_DEBUG, "fs_read_ahead", "errno=%d", errno);
 	close(fd);
 }
@@ -287,7 +290,7 @@ settle(void *arg)
 		return NULL;
 	}
 	atomic_store(&mount->dev, st.st_dev);
-	raise_read_ahead(st.st_dev);
+	set_read_ahead(st.st_dev, mount->fs.opts->read_ahead);
 	atomic_store(&mount->is_ready, true);
 	log_event(LOG_INFO, "fs_ready", "dir=\"%s\"", mount->fs.opts->dir);
 	mount->ready(mount->ready_arg);

@@ -132,6 +132,10 @@ void segment_leave(struct master *master, struct segment *segment);
 /* segment_suspect -- its provider is silent (or is heard again). */
 void segment_suspect(struct master *master, struct segment *segment, bool is_suspect);
 
+/* client_suspect -- silent, or its connection ended: its segments get no new data and are offered
+ * last. */
+void client_suspect(struct master *master, struct client *client);
+
 /* client_heard -- it lives: the last in the order of silence, and its segments are offered again.
  */
 void client_heard(struct master *master, struct client *client);

@@ -21,6 +21,12 @@ struct held {
 	bool has_claim;
 };
 
+/* What hangs on all segments together. */
+struct tally {
+	uint64_t resting_bytes, gated_bytes;
+	size_t n_gated, n_fences;
+};
+
 struct helds {
 	VEC(struct held) runs;
 };
@@ -129,25 +135,27 @@ check_replica(const struct segment *segment, const struct replica *rep)
 	assert(is_its_objects);
 }
 
-static size_t
-check_rests(const struct segment *segment, struct helds *helds)
+static void
+check_rests(const struct segment *segment, struct helds *helds, struct tally *tally)
 {
 	uint64_t bytes = 0;
-	size_t n_gated = 0;
 
 	list_each(&segment->rests, link) {
 		const struct rest *rest = list_of(link, struct rest, at_segment);
 
 		assert(rest->segment == segment);
 		hold(helds, rest->extents, rest->n_extents, rest->has_claim);
-		for (uint32_t i = 0; i < rest->n_extents; i++)
+		for (uint32_t i = 0; i < rest->n_extents; i++) {
 			bytes += rounded(rest->extents[i].len_bytes);
-		n_gated += rest->is_gated;
+			if (rest->is_gated)
+				tally->gated_bytes += rounded(rest->extents[i].len_bytes);
+		}
+		tally->n_gated += rest->is_gated;
 		assert((rest->heap_at != 0) != list_link_is_on(&rest->at_stage));
 		assert(implies(rest->is_gated, rest->heap_at == 0));
 	}
 	assert(segment->resting_bytes == bytes);
-	return n_gated;
+	tally->resting_bytes += bytes;
 }
 
 /* Gives the gates' fences. */
@@ -174,8 +182,7 @@ check_gates(const struct master *master, const struct segment *segment)
 }
 
 static void
-check_segment(const struct master *master, const struct segment *segment, size_t *n_gated,
-	      size_t *n_fences)
+check_segment(const struct master *master, const struct segment *segment, struct tally *tally)
 {
 	struct helds helds = {0};
 	uint64_t bytes;
@@ -191,8 +198,8 @@ check_segment(const struct master *master, const struct segment *segment, size_t
 		check_replica(segment, rep);
 		hold(&helds, replica_extents(rep), rep->n_extents, !rep->object->is_indexed);
 	}
-	*n_gated += check_rests(segment, &helds);
-	*n_fences += check_gates(master, segment);
+	check_rests(segment, &helds, tally);
+	tally->n_fences += check_gates(master, segment);
 	bytes = check_no_overlap(segment, &helds);
 	/* what leaves with its segment is not given back to it */
 	if (segment->state != SEGMENT_LEAVING) {
@@ -206,16 +213,16 @@ static void
 check_segments(const struct master *master)
 {
 	const struct quarantine *q = &master->quarantine;
-	size_t n_gated = 0, n_fences = 0, n_ok = 0;
-	uint64_t size = 0, resting = 0;
+	struct tally tally = {0};
+	uint64_t size = 0;
+	size_t n_ok = 0;
 
 	assert(count(&master->all_segments) == master->segments.n);
 	assert(counter_get(&master->counters.segments) == master->segments.n);
 	list_each(&master->all_segments, link) {
 		const struct segment *segment = list_of(link, struct segment, at_master);
 
-		check_segment(master, segment, &n_gated, &n_fences);
-		resting += segment->resting_bytes;
+		check_segment(master, segment, &tally);
 		size += segment_is_here(segment) ? segment->size_bytes : 0;
 		n_ok += segment->state == SEGMENT_OK;
 	}
@@ -223,8 +230,8 @@ check_segments(const struct master *master)
 	assert(n_ok == master->placeable.n);
 	for (size_t i = 0; i < master->placeable.n; i++)
 		assert(master->placeable.at[i]->state == SEGMENT_OK);
-	assert(q->resting_bytes == resting);
-	assert(q->n_gated == n_gated && q->fences.n == n_fences);
+	assert(q->resting_bytes == tally.resting_bytes && q->gated_bytes == tally.gated_bytes);
+	assert(q->n_gated == tally.n_gated && q->fences.n == tally.n_fences);
 	for (size_t i = 1; i < q->heap.n; i++) {
 		assert(q->heap.at[i]->heap_at == i);
 		assert(i == 1 || q->heap.at[i / 2]->until_ms <= q->heap.at[i]->until_ms);

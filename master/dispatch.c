@@ -41,6 +41,8 @@ static const struct {
 #undef MESSAGE
 };
 
+#define ANSWER_SPARE_BYTES 256u /* a reason in words, or what else stands beside the statuses */
+
 /* Requests that change something: their answers are remembered (client.h). */
 static bool
 is_lasting(uint16_t type)
@@ -96,20 +98,37 @@ must_wait(const struct master *master)
 	return master->hold_batch > done;
 }
 
+/* Before anything changes: the room that an answer of one status an item needs. */
+static int
+prepare_answer(struct peer *peer, const struct frame *frame, struct answer **ret_answer)
+{
+	size_t room = FRAME_HEADER_BYTES + cursor_left(&frame->payload) / 4 + ANSWER_SPARE_BYTES;
+	struct answer *answer;
+	int r = client_answer_new(peer->client, frame->request_id, &answer);
+
+	if (r < 0)
+		return err_up(r);
+	r = buf_reserve(&answer->frame, room);
+	if (r == 0)
+		r = buf_reserve(&peer->out, room);
+	if (r < 0) {
+		answer_free(answer);
+		return err_up(r);
+	}
+	*ret_answer = answer;
+	return 0;
+}
+
 /* Move the frame just written at the end of peer->out into an answer that waits, or is remembered.
  */
 static int
-keep_answer(struct peer *peer, size_t at, uint64_t request_id, bool lasting)
+keep_answer(struct peer *peer, size_t at, struct answer *answer, bool lasting)
 {
 	struct master *master = peer->master;
 	const uint8_t *frame = buf_first(&peer->out) + at;
 	size_t len = buf_len(&peer->out) - at;
-	struct answer *answer;
-	int r = client_answer_new(peer->client, request_id, &answer);
+	int r = buf_append(&answer->frame, frame, len);
 
-	if (r < 0)
-		return err_up(r);
-	r = buf_append(&answer->frame, frame, len);
 	if (r < 0) {
 		answer_free(answer);
 		return err_up(r);
@@ -152,6 +171,7 @@ run(struct peer *peer, const struct frame *frame)
 {
 	struct master *master = peer->master;
 	bool lasting = peer->client != NULL && is_lasting(frame->type);
+	struct answer *answer = NULL;
 	size_t at;
 	int status;
 
@@ -163,16 +183,21 @@ run(struct peer *peer, const struct frame *frame)
 		peer->is_broken = true;
 		return;
 	}
-	if (lasting &&
-	    (master->progress.is_stalled || (master->progress.is_full && makes_rows(frame->type))))
+	if (lasting && prepare_answer(peer, frame, &answer) < 0)
+		status = STATUS_UNAVAILABLE;
+	else if (lasting && (master->progress.is_stalled ||
+			     (master->progress.is_full && makes_rows(frame->type))))
 		status = STATUS_UNAVAILABLE;
 	else
 		status = runs[frame->type].run(peer, frame->payload, &peer->out);
 
 	if (status == HANDLE_PARK) {
 		peer->out.end = peer->out.start + at;
-		if (park(master, peer, frame) == 0)
+		if (park(master, peer, frame) == 0) {
+			if (answer != NULL)
+				answer_free(answer);
 			return;
+		}
 		status = STATUS_NO_SPACE;
 	}
 	if (status < 0) {
@@ -185,8 +210,10 @@ run(struct peer *peer, const struct frame *frame)
 	if (buf_len(&peer->out) - at - FRAME_HEADER_BYTES > FRAME_PAYLOAD_MAX)
 		status = STATUS_TOO_MANY;
 	finish_frame(peer, at, frame, status);
-	if (peer->client != NULL && (lasting || must_wait(master)) &&
-	    keep_answer(peer, at, frame->request_id, lasting) < 0)
+	if (!lasting && peer->client != NULL && must_wait(master) &&
+	    client_answer_new(peer->client, frame->request_id, &answer) < 0)
+		peer->is_broken = true;
+	if (answer != NULL && keep_answer(peer, at, answer, lasting) < 0)
 		peer->is_broken = true; /* better no answer than one that can't be repeated */
 	mark_dirty(peer);
 }

@@ -2,13 +2,16 @@
 
 /* handle_key.c -- remove, rename, stat, list, set_attr: objects by their keys. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "master/books.h"
 #include "master/handle.h"
 #include "transfer/base/err.h"
-#include "transfer/base/log.h"
 #include "transfer/base/num.h"
+
+#define EXIT_NO_MEMORY 3 /* as main.c's EXIT_SYSTEM */
 
 /* ---- remove ---- */
 
@@ -117,7 +120,16 @@ journal_pairs(struct peer *peer, const struct msg_rename *msg)
 }
 
 /* The records are written.  Without memory half-way only a restart, which reads the books, is
- * right. */
+ * right: as after kill -9, but with a reason and a status (tiffin-master(8)). */
+static _Noreturn void
+end_half_way(void)
+{
+	fputs("tiffin-master: out of memory in the midst of a rename; the books are whole: start "
+	      "it again\n",
+	      stderr);
+	_exit(EXIT_NO_MEMORY);
+}
+
 static void
 move_one(struct master *master, struct tenant *tenant, const struct rec_rename_pair *pair)
 {
@@ -132,10 +144,8 @@ move_one(struct master *master, struct tenant *tenant, const struct rec_rename_p
 		moved->batch = master->batch;
 		r = books_enter(master, moved, &old);
 	}
-	if (r < 0) {
-		log_event(LOG_ERROR, "rename_no_memory", "note=\"ending; the books are whole\"");
-		abort();
-	}
+	if (r < 0)
+		end_half_way();
 	if (old != NULL)
 		books_scrap(master, old, REPLICA_REMOVED);
 	books_changed(master, CHANGE_PUT, moved);

@@ -63,6 +63,8 @@ status_of(int outcome)
 		return STATUS_EXISTS;
 	case PUT_E_FULL:
 		return STATUS_NO_SPACE;
+	case PUT_E_AWAY:
+		return STATUS_NOT_COMPLETE;
 	case PUT_E_NO_SEGMENT:
 		return STATUS_NO_SEGMENT;
 	default:
@@ -79,12 +81,13 @@ make_room(struct master *master, uint64_t bytes)
 {
 	uint64_t wanted = num_add_sat(bytes, bytes / 4);
 	uint64_t resting = master->quarantine.resting_bytes;
+	uint64_t coming = resting - master->quarantine.gated_bytes; /* surely, and soon */
 	uint64_t going = 0;
 
 	if (master->is_last_try || !may_hold(master, bytes))
 		return false;
-	if (wanted > resting)
-		going = evict_bytes(master, wanted - resting, 4 * BATCH_MAX);
+	if (wanted > coming)
+		going = evict_bytes(master, wanted - coming, 4 * BATCH_MAX);
 	if (going == 0 && resting == 0 && list_is_empty(&master->puts))
 		return false;
 	store_want_sync(master->store);

@@ -425,6 +425,8 @@ peer_break(struct peer *peer)
 void
 master_peer_free(struct peer *peer)
 {
+	if (peer->client != NULL) /* it did not leave: it may be dead */
+		client_suspect(peer->master, peer->client);
 	peer_detach(peer);
 	list_remove(&peer->at_master);
 	list_remove(&peer->at_dirty);

@@ -515,6 +515,15 @@ publish(struct master *master, struct object *object, const struct object *old,
 	return 0;
 }
 
+static bool
+is_in_touch(const struct object *object)
+{
+	object_each_replica(object, rep)
+		if (rep->segment->state == SEGMENT_OK)
+			return true;
+	return false;
+}
+
 int
 put_close(struct master *master, struct put *put, const struct put_done *done)
 {
@@ -529,6 +538,8 @@ put_close(struct master *master, struct put *put, const struct put_done *done)
 		put_fail(master, put, /* is_quiet= */ true);
 		return PUT_E_EXISTS;
 	}
+	if (done->len_bytes > 0 && !is_in_touch(put->object))
+		return PUT_E_AWAY;
 	if (done->len_bytes < put->room_bytes) {
 		r = cut_copies(master, put, done->len_bytes);
 		if (r < 0)

@@ -49,7 +49,8 @@ struct put_wish {
 
 enum put_outcome {
 	PUT_E_EXISTS = 1,
-	PUT_E_FULL,       /* no room now; making some may help */
+	PUT_E_FULL, /* no room now; making some may help */
+	PUT_E_AWAY, /* no provider of it is in touch: whether its bytes are there nobody knows */
 	PUT_E_NO_SEGMENT, /* nobody lends memory (or, strict, not enough do) */
 };
 
@@ -75,7 +76,7 @@ struct put_done {
  *
  * needs:   done->len_bytes <= put->room_bytes.
  * takes:   put, with 0 and with PUT_E_EXISTS (then its room is free again).
- * result:  0, PUT_E_EXISTS, -ENOMEM.
+ * result:  0, PUT_E_EXISTS, PUT_E_AWAY, -ENOMEM.
  */
 int put_close(struct master *master, struct put *put, const struct put_done *done) MUST_CHECK;
 

@@ -168,6 +168,7 @@ gate_open_if_done(struct quarantine *q, struct gate *gate, uint64_t now_ms)
 	list_each_safe(&gate->rests, link) {
 		list_remove(link);
 		q->n_gated--;
+		q->gated_bytes -= rest_bytes(list_of(link, struct rest, at_stage));
 		list_of(link, struct rest, at_stage)->is_gated = false;
 		enter_waiting(q, list_of(link, struct rest, at_stage), now_ms);
 	}
@@ -291,6 +292,7 @@ quarantine_add(struct quarantine *q, struct segment *segment, const struct exten
 		rest_claim(q, rest);
 	if (gate != NULL) {
 		q->n_gated++;
+		q->gated_bytes += rest_bytes(rest);
 		rest->is_gated = true;
 		list_push_back(&gate->rests, &rest->at_stage);
 		return;
@@ -329,6 +331,7 @@ gap_took(void *arg, struct extent extent)
 	rest->until_ms = gaps->until_ms;
 	rest_claim(gaps->q, rest);
 	gaps->q->n_gated++;
+	gaps->q->gated_bytes += rest_bytes(rest);
 	rest->is_gated = true;
 	list_push_back(&gaps->gate->rests, &rest->at_stage);
 }
@@ -479,6 +482,8 @@ quarantine_drop(struct quarantine *q, struct segment *segment, unsigned max_step
 			heap_remove(q, rest);
 		else if (rest->is_gated)
 			q->n_gated--;
+		if (rest->is_gated)
+			q->gated_bytes -= rest_bytes(rest);
 		segment->leave_until_ms = num_max(segment->leave_until_ms, rest->until_ms);
 		rest_end(q, rest, /* give_back= */ false);
 	}

@@ -59,6 +59,7 @@ struct quarantine {
 	struct map fences; /* id -> struct fence */
 	uint64_t last_fence_id;
 	uint64_t resting_bytes;
+	uint64_t gated_bytes; /* of those, at gates: nobody knows how long */
 	struct chunk_opener opener;
 };
 

@@ -275,6 +275,14 @@ client_heard(struct master *master, struct client *client)
 }
 
 void
+client_suspect(struct master *master, struct client *client)
+{
+	client->state = CLIENT_SUSPECT;
+	list_each(&client->segments, link)
+		segment_suspect(master, list_of(link, struct segment, at_client), true);
+}
+
+void
 client_lost(struct master *master, struct client *client, bool is_quiet)
 {
 	log_event(is_quiet ? LOG_INFO : LOG_WARN, is_quiet ? "client_left" : "client_lost",

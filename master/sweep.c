@@ -22,6 +22,7 @@
 #define REPLICAS_A_TURN  512
 #define RESTS_A_TURN     1024
 #define STRANGERS_A_TURN 64
+#define CLIENTS_A_TURN   64
 #define GHOSTS_A_TURN    256
 #define CHUNK_IDLE_MS    60000
 #define TURN_MS_BUSY     1
@@ -42,32 +43,35 @@ measure_stall(struct master *master)
 }
 
 static void
+silent_client(struct master *master, struct client *client, uint64_t silent_ms)
+{
+	if (silent_ms >= master->limits.client_ttl_ms + master->limits.client_grace_ms) {
+		counter_add(&master->counters.clients_lost, 1);
+		client_lost(master, client, /* is_quiet= */ false);
+		return;
+	}
+	if (client->state == CLIENT_SUSPECT)
+		return;
+	log_event(LOG_WARN, "client_silent", "client=%" PRIu64 " name=%s silent_ms=%" PRIu64,
+		  client->id, client->name, silent_ms);
+	client_suspect(master, client);
+}
+
+/* From the front of the list, those who have been silent for longest, as far as it is too long. */
+static void
 sweep_clients(struct master *master)
 {
-	struct list_link *link;
+	unsigned n = 0;
 
-	while ((link = list_first(&master->heard)) != NULL) {
+	list_each_safe(&master->heard, link) {
 		struct client *client = list_of(link, struct client, at_heard);
 		uint64_t excused_ms = master->stalled_ms - client->stalled_ms;
 		uint64_t silent_ms = master->now_ms - client->heard_ms;
 
 		silent_ms -= num_min(silent_ms, excused_ms);
-		if (silent_ms < master->limits.client_ttl_ms)
+		if (silent_ms < master->limits.client_ttl_ms || n++ == CLIENTS_A_TURN)
 			return;
-		if (silent_ms >= master->limits.client_ttl_ms + master->limits.client_grace_ms) {
-			counter_add(&master->counters.clients_lost, 1);
-			client_lost(master, client, /* is_quiet= */ false);
-			continue;
-		}
-		if (client->state == CLIENT_SUSPECT)
-			return; /* those behind it are not silent for longer */
-		log_event(LOG_WARN, "client_silent",
-			  "client=%" PRIu64 " name=%s silent_ms=%" PRIu64, client->id, client->name,
-			  silent_ms);
-		client->state = CLIENT_SUSPECT;
-		list_each(&client->segments, at)
-			segment_suspect(master, list_of(at, struct segment, at_client), true);
-		return;
+		silent_client(master, client, silent_ms);
 	}
 }
 

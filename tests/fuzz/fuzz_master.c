@@ -125,10 +125,11 @@ next_key(struct story *s)
 	return span_of(longer, (size_t)(x % 2 == 0 ? KEY_MAX : 300));
 }
 
+/* 0: the newest. */
 static size_t
 next_past(struct story *s, const struct past *past)
 {
-	return next_below(s, past->n == 0 ? 1 : num_min(past->n, (size_t)N_PAST));
+	return (past->n + N_PAST - 1 - next_below(s, N_PAST)) % N_PAST;
 }
 
 static void
@@ -208,9 +209,16 @@ hear_places(struct story *s, const struct frame *frame)
 
 	if (rep_put_start_decode(frame->payload, &s->arena, &rep) != 0)
 		abort();
-	for (uint32_t i = 0; i < rep.n_places; i++)
-		if (rep.places[i].status == STATUS_OK)
-			past_add(&s->puts, rep.places[i].object_id, 0);
+	for (uint32_t i = 0; i < rep.n_places; i++) {
+		const struct rec_put_place *place = &rep.places[i];
+		uint64_t room = 0;
+
+		if (place->status != STATUS_OK)
+			continue;
+		for (uint32_t j = 0; place->n_replicas > 0 && j < place->replicas[0].n_grants; j++)
+			room += place->replicas[0].grants[j].len_bytes;
+		past_add(&s->puts, place->object_id, room);
+	}
 }
 
 static void
@@ -329,24 +337,30 @@ send_bytes(struct story *s, struct end *end, uint16_t type, const struct buf *pa
 		buf_fini(&payload_);                                                               \
 	} while (0)
 
-static struct end *
-connected(struct story *s)
-{
-	struct end *end = &s->ends[next_below(s, N_ENDS)];
-
-	if (end->peer == NULL && master_peer_new(s->master, true, &end->peer) != 0)
-		abort();
-	return end;
-}
-
 static void
-join(struct story *s, struct end *end)
+join(struct story *s, struct end *end, uint64_t client_id)
 {
-	end->client_id = 1 + next_below(s, N_ENDS + 1);
+	end->client_id = client_id;
 	SEND(s, end, hello, .version = PROTO_VERSION);
 	SEND(s, end, join, .client_id = end->client_id, .name = span_of("end", 3),
 	     .host = span_of("here", 4), .tenant = span_of("default", 7),
 	     .now_ms = clock_ms(&s->clock.base));
+}
+
+/* Mostly joined at once, each as a client of its own. */
+static struct end *
+connected(struct story *s)
+{
+	size_t i = next_below(s, N_ENDS);
+	struct end *end = &s->ends[i];
+
+	if (end->peer != NULL)
+		return end;
+	if (master_peer_new(s->master, true, &end->peer) != 0)
+		abort();
+	if (next_u8(s) < 0xe0)
+		join(s, end, i + 1);
+	return end;
 }
 
 static void
@@ -395,9 +409,14 @@ end_put(struct story *s, struct end *end)
 	uint8_t how = next_u8(s);
 
 	for (size_t i = 0; i < array_len(done); i++) {
+		size_t at = next_past(s, &s->puts);
+		uint64_t len = next_length(s), room = s->puts.also[at];
+
 		done[i] = (struct rec_put_done){
-			.object_id = s->puts.ids[next_past(s, &s->puts)],
-			.len_bytes = next_length(s),
+			.object_id = s->puts.ids[at],
+			.len_bytes = how % 8 == 0   ? len
+				     : how % 8 == 1 ? len % (room + 1)
+						    : room,
 			.has_crc = how % 2,
 			.crc = how,
 			.attr = span_of("attr", how % 5),
@@ -555,7 +574,7 @@ session_step(struct story *s, struct end *end)
 		SEND(s, end, query_put, .after_id = next_u8(s) % 3);
 		break;
 	default:
-		join(s, end);
+		join(s, end, 1 + next_below(s, N_ENDS + 1));
 	}
 }
 
@@ -710,6 +729,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		step(&s);
 		assert(__sanitizer_get_current_allocated_bytes() < before + MEMORY_MAX);
 	}
+	if (getenv("TELL")) fprintf(stderr, "TELL seg=%zu puts=%lu ended=%lu exp=%lu fences=%lu conf=%lu gets=%lu rev=%lu removes=%lu evict=%lu nospace=%lu refused=%lu\n", s.master->segments.n, counter_get(&s.master->counters.puts_started), counter_get(&s.master->counters.puts_ended), counter_get(&s.master->counters.puts_expired), counter_get(&s.master->counters.fences_ordered), counter_get(&s.master->counters.fences_confirmed), counter_get(&s.master->counters.gets), counter_get(&s.master->counters.puts_revoked), counter_get(&s.master->counters.removes), counter_get(&s.master->counters.evictions), counter_get(&s.master->counters.puts_no_space), counter_get(&s.master->counters.requests_refused));
 	stop_master(&s);
 	if (n_bytes % 4 == 0) { /* what was written is read again */
 		start_master(&s);

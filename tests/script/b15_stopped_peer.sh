@@ -58,10 +58,30 @@ timed 9000 cat "$M/a/000001" >/dev/null || die "cat after it woke up"
 
 # The master.
 freeze master
-timed 7000 tool_objects get b/ 1 1000000 >"$T/said" 2>&1 && die "open with a stopped master"
+timed 4000 env TOOL_OPEN_MS=1000 tool_objects get b/ 1 1000000 >"$T/said" 2>&1 && die "open with a stopped master"
 timed 9000 tiffin --timeout 1500ms -q stat b/000000 >/dev/null 2>&1
 is "stat" 5 $?
 thaw master
+
+# Stopped in the midst of puts: each is asked again, and done once.
+spawn puts tool_objects put once/ 2000 4096 --threads 4 --acked "$T/acked"
+lines() { [ "$(wc -l <"$T/acked")" -ge "$1" ]; }
+for round in 1 2 3; do
+	wait_for 10 lines $((round * 100)) || die "no puts: $(cat "$T/puts.log")"
+	freeze master
+	since=-1
+	is_still() { # nothing new since the last look
+		last=$since
+		since=$(wc -l <"$T/acked")
+		[ "$since" -eq "$last" ]
+	}
+	wait_for 5 is_still || die "puts go on without a master"
+	thaw master
+done
+finish puts || die "puts: $(cat "$T/puts.log")"
+is "puts: $(cat "$T/puts.out")" 2000 "$(value ok "$T/puts.out")"
+objects get once/ 2000 4096 --batch 100
+is "of those" 2000 "$(value ok "$T/objects")"
 objects get b/ 4 1000000
 is "after it woke up" 4 "$(value ok "$T/objects")"
 check

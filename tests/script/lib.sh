@@ -208,6 +208,7 @@ check() {
 clean_up() {
 	code=$?
 	trap - EXIT INT TERM
+	umount -f "$M" 2>/dev/null # ends what waits for it; lazily it would wait for ever when the daemon is gone
 	fusermount3 -uz "$M" 2>/dev/null
 	for pid in "$T"/*.pid; do
 		[ -f "$pid" ] || continue

@@ -108,7 +108,7 @@ some_options(bool *ret_replaces)
 {
 	struct tiffin_put_options options = {
 		.struct_bytes = sizeof(options),
-		.replica_num = sim_chance(3) ? 2 : 1,
+		.replica_num = sim_chance(2) ? 2 : 1,
 		.flags = sim_chance(3) ? 0 : TIFFIN_REPLACE,
 	};
 
@@ -334,7 +334,7 @@ do_view(struct user *user)
 	if (r != 0)
 		return;
 	tiffin_view_stat(view, &stat);
-	for (unsigned n = 0; n < 6 && r == 0 && !user->proc.is_dead; n++) {
+	for (unsigned n = 0; n < 12 && r == 0 && !user->proc.is_dead; n++) {
 		uint64_t at = sim_between(0, (stat.len_bytes - 1) / 64) * 64, len = 0;
 		uint8_t bytes[8192];
 		struct iovec slice = {bytes, sizeof(bytes)};
@@ -342,7 +342,7 @@ do_view(struct user *user)
 		r = tiffin_view_read(view, at, &slice, 1, &len);
 		if (r == 0 && len >= 8 && !user->proc.is_dead)
 			version = ledger_saw(key, version, at, bytes, len, stat.len_bytes, call.t0);
-		fiber_wait(sim_now() + sim_between(MS(1), sim_chance(4) ? MS(2500) : MS(100)));
+		fiber_wait(sim_now() + sim_between(MS(1), sim_chance(4) ? MS(1500) : MS(100)));
 	}
 	/* a fence for an earlier put of ours cuts our reading there, too; it may be tried again */
 	if (r != 0 && r != TIFFIN_E_UNREACHABLE && !user->proc.is_dead)

@@ -215,7 +215,7 @@ has_mapping(struct flight *flight)
 	const struct mapper *mappers = flight->is_write ? life->mappers.at : life->readers.at;
 	size_t n = flight->is_write ? life->mappers.n : life->readers.n;
 
-	if (!ferry->config.uses_mappings)
+	if (!(flight->is_write ? ferry->config.maps_to_write : ferry->config.maps_to_read))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (mappers[i].client_id == ferry->config.client_id)

@@ -19,7 +19,7 @@ struct ferry_config {
 	uint64_t client_id;
 	struct proc *proc;
 	const struct clock *clock;
-	bool uses_mappings;
+	bool maps_to_read, maps_to_write;
 };
 
 /* Faults: one op in so many; 0: none. */

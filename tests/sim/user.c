@@ -77,7 +77,8 @@ user_new(unsigned index)
 				     .client_id = line.client_id,
 				     .proc = &user->proc,
 				     .clock = &user->clock.base,
-				     .uses_mappings = sim_chance(4)};
+				     .maps_to_read = sim_chance(2),
+				     .maps_to_write = sim_chance(4)};
 	struct client_world world = {.clock = &user->clock.base,
 				     .client_id = line.client_id,
 				     .seed = rand_u64(sim_rand()),
@@ -108,7 +109,7 @@ user_new(unsigned index)
 	}
 	n_lives++;
 	sim_say("user %u starts as client %" PRIu64 "%s", index, line.client_id,
-		ferry.uses_mappings ? ", maps" : "");
+		ferry.maps_to_write ? ", maps" : "");
 	return user;
 }
 

@@ -333,6 +333,23 @@ put__when_all_is_leased_and_nothing_rests__fails_at_once(void **state)
 }
 
 static void
+put__while_much_rests_behind_a_fence__evicts_all_the_same(void **state)
+{
+	struct end *end = provider_of(*state, 4 * MIB);
+	struct rec_put put = {span_of("b", 1), 1 * MIB};
+	uint32_t status;
+	uint64_t id;
+
+	end_put(end, "a", 2 * MIB);
+	end_revoke(end, end_start(end, "x", 2 * MIB, 0, &status), false);
+	id = SEND(end, put_start, .replica_num = 1, .n_puts = 1, .puts = &put);
+	world_pass_ms(end->world, 300);
+
+	assert_int_equal(end_status(end, id), STATUS_OK);
+	assert_int_equal(end_exist(end, "a"), STATUS_NOT_FOUND);
+}
+
+static void
 put__longer_than_all_segments__fails_at_once(void **state)
 {
 	struct end *end = provider_of(*state, 4 * MIB);
@@ -472,6 +489,7 @@ main(void)
 		WORLD_TEST(put__into_a_full_segment__evicts_what_was_leased_longest_ago),
 		WORLD_TEST(put__when_all_is_leased__fails_after_its_wait_and_not_before),
 		WORLD_TEST(put__when_all_is_leased_and_nothing_rests__fails_at_once),
+		WORLD_TEST(put__while_much_rests_behind_a_fence__evicts_all_the_same),
 		WORLD_TEST(put__longer_than_all_segments__fails_at_once),
 		WORLD_TEST(put_that_waits__begins_as_soon_as_another_gives_its_room_back),
 		WORLD_TEST(put_that_waits__of_a_client_that_hangs_up__is_forgotten),

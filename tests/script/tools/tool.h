@@ -52,16 +52,19 @@ tool_now_ms(void)
 	return tool_now_us() / 1000;
 }
 
-/* tool_options -- of the master that $TIFFIN_MASTER names. */
+/* tool_options -- of the master that $TIFFIN_MASTER names; times by $TOOL_TIMEOUT_MS and the like.
+ */
 static inline struct tiffin_options
 tool_options(void)
 {
 	const char *timeout = getenv("TOOL_TIMEOUT_MS"), *transfer = getenv("TOOL_TRANSFER_MS");
+	const char *open = getenv("TOOL_OPEN_MS");
 
 	return (struct tiffin_options){
 		.struct_bytes = sizeof(struct tiffin_options),
 		.master = getenv("TIFFIN_MASTER"),
 		.timeout_ms = timeout == NULL ? 20000 : (uint32_t)atoi(timeout),
+		.open_ms = open == NULL ? 0 : (uint32_t)atoi(open),
 		.transfer_ms = transfer == NULL ? 0 : (uint32_t)atoi(transfer),
 	};
 }

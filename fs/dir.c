@@ -248,6 +248,7 @@ dir_of(const struct fuse_file_info *fi)
 static void
 key_of(const struct fs_dir *dir, const struct fs_found *found, char ret_key[FS_KEY_ROOM])
 {
+	struct fs_path_step step;
 	size_t n;
 
 	*ret_key = '\0';
@@ -255,6 +256,10 @@ key_of(const struct fs_dir *dir, const struct fs_found *found, char ret_key[FS_K
 		n = strlen(dir->key);
 		memcpy(ret_key, dir->key, n);
 		ret_key[n - 1] = '\0';
+	} else if (found->is_dir && fs_path_decode(dir->key, found->name, &step) == 0 &&
+		   step.kind == FS_PATH_PIECE) {
+		if (fs_key_make(dir->key, step.bytes, "", ret_key) < 0)
+			*ret_key = '\0';
 	} else if (fs_key_make(dir->key, found->part, found->is_dir ? "/" : "", ret_key) < 0) {
 		*ret_key = '\0';
 	}

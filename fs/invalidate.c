@@ -228,6 +228,15 @@ fs_invalidate_node(struct fs_invalidate *inv, struct fs_node *node)
 }
 
 void
+fs_invalidate_ino(struct fs_invalidate *inv, uint64_t ino)
+{
+	struct fs_notice notice;
+
+	if (inv != NULL && fs_nodes_notice_ino(&inv->fs->nodes, ino, &notice))
+		push(inv, &notice);
+}
+
+void
 fs_invalidate_attr_now(struct fs *fs, struct fs_node *node)
 {
 	if (fs->session != NULL)

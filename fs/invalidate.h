@@ -40,6 +40,9 @@ void fs_invalidate_free(struct fs_invalidate *inv);
  * any. */
 void fs_invalidate_node(struct fs_invalidate *inv, struct fs_node *node);
 
+/* fs_invalidate_ino -- the same for who does not hold the node any more. */
+void fs_invalidate_ino(struct fs_invalidate *inv, uint64_t ino);
+
 /* fs_invalidate_some -- more inodes than `max_inodes`: have the kernel forget some of them. */
 void fs_invalidate_some(struct fs_invalidate *inv);
 

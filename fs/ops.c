@@ -8,6 +8,7 @@
 #include "fs/read.h"
 #include "fs/statfs.h"
 #include "fs/write.h"
+#include "transfer/base/num.h"
 
 #define REQUEST_MAX (1u << 20) /* of one read, write or readahead */
 
@@ -42,7 +43,8 @@ op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_read = (unsigned)fs->opts->max_read; /* as the mount was told */
 	conn->max_readahead = REQUEST_MAX;
 	conn->max_write = REQUEST_MAX;
-	conn->max_background = 64;
+	/* Bytes read ahead must leave threads for names: their provider may not answer for long. */
+	conn->max_background = (unsigned)num_max(fs->opts->max_threads / 2, (uint64_t)1);
 }
 
 const struct fuse_lowlevel_ops fs_ops = {

@@ -16,6 +16,8 @@
 static int
 reply_borrowed(fuse_req_t req, struct fs_node *node, struct fs_pin *pin, uint64_t off, size_t size)
 {
+	struct fs *fs = fs_of(req);
+	uint64_t ino = node->ino;
 	struct iovec slices[RUNS_MAX];
 	size_t n;
 	int r;
@@ -25,14 +27,15 @@ reply_borrowed(fuse_req_t req, struct fs_node *node, struct fs_pin *pin, uint64_
 		return r;
 	if (n == 0)
 		return 1;
-	if (fs_of(req)->opts->verify_local)
+	if (fs->opts->verify_local)
 		r = fs_pin_sum(pin, off, slices, n);
 	if (r < 0)
 		return r;
 
+	/* With the reply req is gone, and the node may be: the kernel can close and forget it. */
 	fuse_reply_iov(req, slices, (int)n);
 	if (fs_pin_check(pin) < 0)
-		fs_invalidate_node(fs_of(req)->invalidate, node);
+		fs_invalidate_ino(fs->invalidate, ino);
 	return 0;
 }
 
@@ -71,7 +74,9 @@ reply_pinned(fuse_req_t req, struct fs_node *node, struct fs_pin *pin, uint64_t 
 	r = reply_borrowed(req, node, pin, off, size);
 	if (r > 0)
 		r = reply_copied(req, pin, off, size);
-	if (r == -EIO)
+	/* Bytes that did not come say nothing of the pages before; and the notice would wait for
+	 * pages that other reads wait for. */
+	if (r == -EIO && fs_pin_check(pin) < 0)
 		fs_invalidate_node(fs_of(req)->invalidate, node);
 	return r;
 }

@@ -6,6 +6,7 @@
 #      run.sh                   some n of each walk: about 90 seconds
 #      run.sh --full            every n, until the story goes through untouched
 #      run.sh [--full] PART...  client master-start master provider-start provider fs-start fs
+#      run.sh PART:WHAT...      one walk: master:alloc
 #      run.sh PART=SPEC...      one round: client=alloc:37 (page.h says what a SPEC is)
 #
 # TIFFIN_BUILD is the build directory; with one of the address sanitizer its reports count too.
@@ -428,19 +429,31 @@ walk() {
 	say "$1 $2: $n_rounds of $n_all, $broken broken so far"
 }
 
-walk_part() {
+# walks PART WHAT:MOST... -- or only the one that was asked for.
+walks() {
+	for each in $2; do
+		case ${only:-${each%:*}} in
+		"${each%:*}") walk "$1" "${each%:*}" "${each#*:}" ;;
+		esac
+	done
+}
+
+walk_part() { # PART or PART:WHAT
+	only=
+	case $1 in *:*) only=${1#*:} ;; esac
+	set -- "${1%%:*}"
 	case $1 in
-	fs*) [ "$1" = fs-start ] || [ -n "$(pid_of fs)" ] || fs "" || give_up tiffinfs "$T/fs.log" ;;
+	fs) [ -n "$(pid_of fs)" ] || fs "" || give_up tiffinfs "$T/fs.log" ;;
 	esac
 	warm_up
 	case $1 in
-	client) walk client alloc 40 && walk client sys 40 && walk client intr 12 && walk client short 12 ;;
-	master) walk master alloc 25 && walk master sys 20 && walk master sqlite 12 && walk master intr 6 && walk master short 6 ;;
-	master-start) walk master-start alloc 16 && walk master-start sys 16 && walk master-start sqlite 12 ;;
-	provider) walk provider alloc 10 && walk provider sys 16 && walk provider intr 6 && walk provider short 6 ;;
-	provider-start) walk provider-start alloc 12 && walk provider-start sys 12 ;;
-	fs) walk fs alloc 16 && walk fs sys 16 && walk fs intr 6 && walk fs short 6 ;;
-	fs-start) walk fs-start alloc 10 && walk fs-start sys 10 ;;
+	client) walks client 'alloc:40 sys:40 intr:12 short:12' ;;
+	master) walks master 'alloc:25 sys:20 sqlite:12 intr:6 short:6' ;;
+	master-start) walks master-start 'alloc:16 sys:16 sqlite:12' ;;
+	provider) walks provider 'alloc:10 sys:16 intr:6 short:6' ;;
+	provider-start) walks provider-start 'alloc:12 sys:12' ;;
+	fs) walks fs 'alloc:16 sys:16 intr:6 short:6' ;;
+	fs-start) walks fs-start 'alloc:10 sys:10' ;;
 	*)
 		echo "run.sh: $1: no such part" >&2
 		exit 2

@@ -52,6 +52,7 @@ struct end {
 struct past {
 	uint64_t ids[N_PAST];
 	uint64_t also[N_PAST]; /* what belongs to it: a put's room, a lease's id */
+	size_t owner[N_PAST];  /* the end that was told */
 	size_t n;
 };
 
@@ -63,6 +64,7 @@ struct story {
 	struct master *master;
 	struct end ends[N_ENDS];
 	struct past puts, leases, fences;
+	size_t hearer;      /* whose answers are read */
 	struct arena arena; /* of the request or answer at hand */
 	unsigned n_starts;
 };
@@ -133,8 +135,9 @@ next_past(struct story *s, const struct past *past)
 }
 
 static void
-past_add(struct past *past, uint64_t id, uint64_t also)
+past_add(struct past *past, uint64_t id, uint64_t also, size_t owner)
 {
+	past->owner[past->n % N_PAST] = owner;
 	past->ids[past->n % N_PAST] = id;
 	past->also[past->n % N_PAST] = also;
 	past->n++;
@@ -217,7 +220,7 @@ hear_places(struct story *s, const struct frame *frame)
 			continue;
 		for (uint32_t j = 0; place->n_replicas > 0 && j < place->replicas[0].n_grants; j++)
 			room += place->replicas[0].grants[j].len_bytes;
-		past_add(&s->puts, place->object_id, room);
+		past_add(&s->puts, place->object_id, room, s->hearer);
 	}
 }
 
@@ -230,7 +233,8 @@ hear_leases(struct story *s, const struct frame *frame)
 		abort();
 	for (uint32_t i = 0; i < rep.n_objects; i++)
 		if (rep.objects[i].status == STATUS_OK)
-			past_add(&s->leases, rep.objects[i].object_id, rep.objects[i].lease_id);
+			past_add(&s->leases, rep.objects[i].object_id, rep.objects[i].lease_id,
+				 s->hearer);
 }
 
 static void
@@ -241,7 +245,7 @@ hear_fences(struct story *s, const struct frame *frame)
 	if (rep_ping_decode(frame->payload, &s->arena, &rep) != 0)
 		abort();
 	for (uint32_t i = 0; i < rep.n_fences; i++)
-		past_add(&s->fences, rep.fences[i].fence_id, 0);
+		past_add(&s->fences, rep.fences[i].fence_id, 0, s->hearer);
 }
 
 static void
@@ -274,6 +278,7 @@ hear_all(struct story *s)
 
 		if (peer == NULL)
 			continue;
+		s->hearer = i;
 		while (buf_len(&peer->out) > 0) {
 			if (frame_peek(buf_first(&peer->out), buf_len(&peer->out), &frame, &len) !=
 			    0)
@@ -403,50 +408,46 @@ start_puts(struct story *s, struct end *end)
 }
 
 static void
-end_put(struct story *s, struct end *end)
+end_put(struct story *s, struct end *end, size_t at)
 {
-	struct rec_put_done done[2];
 	uint8_t how = next_u8(s);
+	uint64_t len = next_length(s), room = s->puts.also[at];
+	struct rec_put_done done[2] = {{
+		.object_id = s->puts.ids[at],
+		.len_bytes = room,
+		.has_crc = how % 2,
+		.crc = how,
+		.attr = span_of("attr", how % 5),
+	}};
 
-	for (size_t i = 0; i < array_len(done); i++) {
-		size_t at = next_past(s, &s->puts);
-		uint64_t len = next_length(s), room = s->puts.also[at];
-
-		done[i] = (struct rec_put_done){
-			.object_id = s->puts.ids[at],
-			.len_bytes = how % 8 == 0   ? len
-				     : how % 8 == 1 ? len % (room + 1)
-						    : room,
-			.has_crc = how % 2,
-			.crc = how,
-			.attr = span_of("attr", how % 5),
-		};
-	}
-	SEND(s, end, put_end, .n_puts = 1 + how / 64 % 2, .puts = done);
+	if (how % 8 == 0)
+		done[0].len_bytes = len;
+	if (how % 8 == 1)
+		done[0].len_bytes = len % (room / 2 + 1);
+	done[1] = done[0];
+	if (how / 64 % 2 == 1)
+		done[1].object_id = s->puts.ids[next_past(s, &s->puts)];
+	SEND(s, end, put_end, .n_puts = 1 + how / 128, .puts = done);
 }
 
+/* What is under way goes on, or what is over: mostly by its own client. */
 static void
-write_step(struct story *s, struct end *end)
+put_step(struct story *s, struct end *end)
 {
-	struct rec_id id;
+	size_t at = next_past(s, &s->puts);
+	struct rec_id id = {s->puts.ids[at]};
 
-	switch (next_below(s, 8)) {
+	if (next_u8(s) < 0xe0 && s->ends[s->puts.owner[at]].peer != NULL)
+		end = &s->ends[s->puts.owner[at]];
+	switch (next_below(s, 4)) {
 	case 0:
+		SEND(s, end, put_extend, .object_id = id.id, .more_bytes = next_length(s));
+		break;
 	case 1:
-	case 2:
-		start_puts(s, end);
-		break;
-	case 3:
-	case 4:
-		end_put(s, end);
-		break;
-	case 5:
-		SEND(s, end, put_extend, .object_id = s->puts.ids[next_past(s, &s->puts)],
-		     .more_bytes = next_length(s));
+		SEND(s, end, put_revoke, .is_quiet = next_u8(s) % 2, .n_puts = 1, .puts = &id);
 		break;
 	default:
-		id.id = s->puts.ids[next_past(s, &s->puts)];
-		SEND(s, end, put_revoke, .is_quiet = next_u8(s) % 2, .n_puts = 1, .puts = &id);
+		end_put(s, end, at);
 	}
 }
 
@@ -624,8 +625,10 @@ step(struct story *s)
 		return;
 	}
 	end = connected(s);
-	if (what % 16 <= 5)
-		write_step(s, end);
+	if (what % 16 <= 2)
+		start_puts(s, end);
+	else if (what % 16 <= 5)
+		put_step(s, end);
 	else if (what % 16 <= 8)
 		read_step(s, end);
 	else if (what % 16 <= 10)
@@ -729,7 +732,6 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		step(&s);
 		assert(__sanitizer_get_current_allocated_bytes() < before + MEMORY_MAX);
 	}
-	if (getenv("TELL")) fprintf(stderr, "TELL seg=%zu puts=%lu ended=%lu exp=%lu fences=%lu conf=%lu gets=%lu rev=%lu removes=%lu evict=%lu nospace=%lu refused=%lu\n", s.master->segments.n, counter_get(&s.master->counters.puts_started), counter_get(&s.master->counters.puts_ended), counter_get(&s.master->counters.puts_expired), counter_get(&s.master->counters.fences_ordered), counter_get(&s.master->counters.fences_confirmed), counter_get(&s.master->counters.gets), counter_get(&s.master->counters.puts_revoked), counter_get(&s.master->counters.removes), counter_get(&s.master->counters.evictions), counter_get(&s.master->counters.puts_no_space), counter_get(&s.master->counters.requests_refused));
 	stop_master(&s);
 	if (n_bytes % 4 == 0) { /* what was written is read again */
 		start_master(&s);

@@ -70,6 +70,6 @@ grep -q "name too long" "$T/said" || die "a key of 1025 bytes: $(cat "$T/said")"
 t stat "$(long 200 u)/$(long 200 v)/$(long 200 w)/$(long 200 x)/$(long 220 y)" >/dev/null || die "its key"
 [ ! -e "$T/mnt/../etc" ] || die "climbed out"
 ls -laR "$M" >/dev/null || die "ls -laR at the end"
-rm -r "${M:?}"/* || die "rm -r of all"
+rm -r "${M:?}"/* 2>"$T/said" || die "rm -r of all: $(sed "s/p\{20,\}/ppp/g" "$T/said" | head -n 5)"
 check
 down

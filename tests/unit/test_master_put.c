@@ -293,6 +293,30 @@ put__into_a_full_segment__evicts_what_was_leased_longest_ago(void **state)
 }
 
 static void
+put__when_the_oldest_are_all_leased__evicts_a_younger_one(void **state)
+{
+	struct end *end = provider_of(*state, 4 * MIB);
+	struct world *w = end->world;
+	struct rec_put put = {span_of("e", 1), 150 << 10};
+	char key[16];
+	uint64_t id;
+
+	for (int i = 0; i < 65; i++) {
+		snprintf(key, sizeof(key), "old%d", i);
+		end_put(end, key, 60 << 10);
+		end_get(end, key);
+	}
+	end_put(end, "young", 150 << 10);
+
+	id = SEND(end, put_start, .replica_num = 1, .n_puts = 1, .puts = &put);
+	world_pass_ms(w, 1000);
+
+	assert_int_equal(end_status(end, id), STATUS_OK);
+	assert_int_equal(end_exist(end, "young"), STATUS_NOT_FOUND);
+	assert_int_equal(end_exist(end, "old0"), STATUS_OK);
+}
+
+static void
 put__when_all_is_leased__fails_after_its_wait_and_not_before(void **state)
 {
 	struct end *end = provider_of(*state, 4 * MIB);
@@ -487,6 +511,7 @@ main(void)
 		WORLD_TEST(
 			promise__is_reckoned_from_the_moment_of_the_request__however_late_the_loop),
 		WORLD_TEST(put__into_a_full_segment__evicts_what_was_leased_longest_ago),
+		WORLD_TEST(put__when_the_oldest_are_all_leased__evicts_a_younger_one),
 		WORLD_TEST(put__when_all_is_leased__fails_after_its_wait_and_not_before),
 		WORLD_TEST(put__when_all_is_leased_and_nothing_rests__fails_at_once),
 		WORLD_TEST(put__while_much_rests_behind_a_fence__evicts_all_the_same),

@@ -72,6 +72,9 @@ struct tiffin_client {
 	struct list regions; /* struct region */
 	pthread_cond_t put_idle;
 	struct list writings;           /* struct writing_span: writes under way */
+	uint64_t n_writings;            /* begun so far: the number of the next */
+	uint64_t own_fence_id;          /* the newest order to fence ourselves, and */
+	uint64_t own_fence_before;      /* the writings below this number were under way then */
 	VEC(struct rec_fence) to_fence; /* ordered by the master, not carried out yet */
 	VEC(uint64_t) fenced;           /* ids of fences carried out, not told yet */
 	uint64_t quiet_epoch;  /* as told in the last ping; older grants may not be used any more */

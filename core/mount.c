@@ -11,6 +11,7 @@
 #include "transfer/base/home.h"
 #include "core/statuses.h"
 #include "core/why.h"
+#include "core/writing.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
@@ -150,7 +151,7 @@ break_with_past(const struct mount *mount, struct rec_id *ret_writers, uint32_t 
 		lent_fence(mount->lent);
 		r = token_secret_new(mount->lent->secret);
 	} else {
-		r = serve_renew(mount->serve, mount->lent, clients, BATCH_MAX, &n);
+		r = serve_renew(mount->serve, mount->lent, clients, BATCH_MAX - 1, &n);
 	}
 	if (r < 0)
 		return why_system(r, "making a new secret for a segment");
@@ -184,6 +185,8 @@ say(struct tiffin_client *client, const struct mount *mount, bool is_again, uint
 		r = break_with_past(mount, writers, &rec.n_writers);
 	if (r != 0)
 		return r;
+	if (is_again && writing_any(client)) /* we need no connection for it */
+		writers[rec.n_writers++].id = client->client_id;
 	memcpy(rec.secret.bytes, lent->secret, sizeof(rec.secret.bytes));
 	r = ask_call(&ask, MSG_mount_segment, msg_mount_segment_encode(&ask.payload, &msg),
 		     until_ns);
@@ -226,13 +229,14 @@ say_unsaid(struct tiffin_client *client)
 
 /* ---- fences ------------------------------------------------------------------------------ */
 
-/* fence_one -- everywhere.  false: it is still alive somewhere. */
+/* fence_one -- everywhere, and in this process too.  false: it is still alive somewhere. */
 static bool
-fence_one(struct tiffin_client *client, uint64_t client_id)
+fence_one(struct tiffin_client *client, const struct rec_fence *fence)
 {
 	struct mount *mounts[SEGMENTS_MAX];
 	size_t n = ref_all(client, false, mounts);
-	bool is_fenced = true;
+	uint64_t client_id = fence->client_id;
+	bool is_fenced = client_id != client->client_id || writing_fence(client, fence->fence_id);
 
 	for (size_t i = 0; i < n; i++) {
 		if (mounts[i]->serve == NULL)
@@ -287,7 +291,7 @@ mount_fence(struct tiffin_client *client)
 	lock_drop(&client->lock);
 
 	for (size_t i = 0; i < n_orders && take_order(client, &fence); i++) {
-		bool is_done = fence_one(client, fence.client_id);
+		bool is_done = fence_one(client, &fence);
 
 		file(client, &fence, is_done);
 		has_news |= is_done;

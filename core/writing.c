@@ -84,9 +84,25 @@ is_alike(const struct writing *w, const struct writing_replica *fresh, size_t n)
 	return true;
 }
 
+/* retire -- the grants as they are stay until the end.  false: no memory. */
+static bool
+retire(struct writing *w)
+{
+	struct writing_retired *retired = malloc(sizeof(*retired));
+
+	if (retired == NULL)
+		return false;
+	memcpy(retired->replicas, w->replicas, sizeof(w->replicas));
+	retired->n_replicas = w->n_replicas;
+	retired->next = w->retired;
+	w->retired = retired;
+	w->n_replicas = 0;
+	return true;
+}
+
 /* settle -- fresh grants take the place of the old; where ops point at, if they are alike. */
-static void
-settle(struct writing *w, struct writing_replica *fresh, size_t n)
+static int
+settle(struct writing *w, struct writing_replica *fresh, size_t n, bool has_ops)
 {
 	bool alike = is_alike(w, fresh, n);
 
@@ -98,11 +114,14 @@ settle(struct writing *w, struct writing_replica *fresh, size_t n)
 		replica_fini(&fresh[i]);
 	}
 	if (alike)
-		return;
+		return 0;
+	if (has_ops && !retire(w))
+		return why_no_memory();
 	for (size_t i = 0; i < w->n_replicas; i++)
 		replica_fini(&w->replicas[i]);
 	memcpy(w->replicas, fresh, n * sizeof(*fresh));
 	w->n_replicas = n;
+	return 0;
 }
 
 /* take_grants -- in place of the former, if any. */
@@ -119,13 +138,14 @@ take_grants(struct writing *w, const struct writing_granted *granted, uint64_t u
 		r = replica_init(w, &granted->replicas[i], until_ns, &fresh[i], &one);
 		room = num_min(room, one);
 	}
+	if (r == 0)
+		r = settle(w, fresh, granted->n_replicas, granted->has_ops);
 	if (r != 0) {
 		for (size_t i = 0; i < REPLICAS_MAX; i++)
 			replica_fini(&fresh[i]);
 		return r;
 	}
 
-	settle(w, fresh, granted->n_replicas);
 	w->room_bytes = granted->n_replicas > 0 ? room : 0;
 	w->half_ns = granted->asked_ns + granted->write_lease_ms * NS_PER_MS / 2;
 	w->until_ns = granted->asked_ns + granted->write_lease_ms * NS_PER_MS / 10 * 9;
@@ -146,9 +166,17 @@ writing_init(struct writing *w, struct tiffin_client *client, const struct writi
 void
 writing_fini(struct writing *w)
 {
+	struct writing_retired *retired;
+
 	for (size_t i = 0; i < w->n_replicas; i++)
 		replica_fini(&w->replicas[i]);
 	w->n_replicas = 0;
+	while ((retired = w->retired) != NULL) {
+		for (size_t i = 0; i < retired->n_replicas; i++)
+			replica_fini(&retired->replicas[i]);
+		w->retired = retired->next;
+		free(retired);
+	}
 }
 
 /* ---- ops -------------------------------------------------------------------------- */
@@ -291,7 +319,8 @@ writing_extend(struct writing *w, uint64_t more_bytes, uint64_t until_ns)
 			   &(struct writing_granted){.replicas = rep.replicas,
 						     .n_replicas = rep.n_replicas,
 						     .write_lease_ms = rep.write_lease_ms,
-						     .asked_ns = ask.asked_ns},
+						     .asked_ns = ask.asked_ns,
+						     .has_ops = more_bytes == 0},
 			   until_ns);
 }
 
@@ -347,8 +376,11 @@ writing_begin(struct tiffin_client *client, struct writing_span *span, uint64_t 
 	span->master_epoch = master_epoch;
 	lock_take(&client->lock);
 	is_fine = master_epoch >= client->quiet_epoch;
-	if (is_fine)
+	span->number = client->n_writings;
+	if (is_fine) {
 		list_push_back(&client->writings, &span->at);
+		client->n_writings++;
+	}
 	lock_drop(&client->lock);
 	if (!is_fine)
 		why_set(TIFFIN_E_LEASE, "the master was restarted; put it again");
@@ -361,6 +393,36 @@ writing_finish(struct tiffin_client *client, struct writing_span *span)
 	lock_take(&client->lock);
 	list_remove(&span->at);
 	lock_drop(&client->lock);
+}
+
+bool
+writing_any(struct tiffin_client *client)
+{
+	bool is_any;
+
+	lock_take(&client->lock);
+	is_any = !list_is_empty(&client->writings);
+	lock_drop(&client->lock);
+	return is_any;
+}
+
+/* Spans stand in the order of their numbers: the first is the oldest. */
+bool
+writing_fence(struct tiffin_client *client, uint64_t fence_id)
+{
+	const struct list_link *oldest;
+	bool is_over;
+
+	lock_take(&client->lock);
+	if (fence_id > client->own_fence_id) {
+		client->own_fence_id = fence_id;
+		client->own_fence_before = client->n_writings;
+	}
+	oldest = list_first(&client->writings);
+	is_over = oldest == NULL ||
+		  list_of(oldest, struct writing_span, at)->number >= client->own_fence_before;
+	lock_drop(&client->lock);
+	return is_over;
 }
 
 uint64_t

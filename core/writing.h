@@ -31,6 +31,13 @@ struct writing_replica {
 	struct writing_grant *grants;
 };
 
+/* Grants that ops yet to run point at, though the master told others since. */
+struct writing_retired {
+	struct writing_retired *next;
+	size_t n_replicas;
+	struct writing_replica replicas[REPLICAS_MAX];
+};
+
 struct writing {
 	struct tiffin_client *client;
 	uint64_t object_id, master_epoch;
@@ -39,6 +46,7 @@ struct writing {
 	bool is_quiet;
 	size_t n_replicas;
 	struct writing_replica replicas[REPLICAS_MAX];
+	struct writing_retired *retired;
 };
 
 /* What the master answered to put_start or put_extend. */
@@ -48,6 +56,7 @@ struct writing_granted {
 	uint32_t n_replicas;
 	uint32_t write_lease_ms;
 	uint64_t asked_ns;
+	bool has_ops; /* ops may be waiting that point at what was granted before */
 };
 
 /* writing_init -- 0 or TIFFIN_E_*; writing_fini() is due either way. */
@@ -98,7 +107,7 @@ int writing_why(const struct writing *w, const char *key, enum op_result result)
 
 struct writing_span {
 	struct list_link at;
-	uint64_t master_epoch;
+	uint64_t master_epoch, number;
 };
 
 /* writing_begin -- false: a ping has said meanwhile that grants of that epoch are not used any
@@ -106,6 +115,14 @@ struct writing_span {
 bool writing_begin(struct tiffin_client *client, struct writing_span *span,
 		   uint64_t master_epoch) MUST_CHECK;
 void writing_finish(struct tiffin_client *client, struct writing_span *span);
+
+/* writing_any -- is any write of ours under way?  Into memory of our own, nobody else could tell.
+ */
+bool writing_any(struct tiffin_client *client);
+
+/* writing_fence -- an order to fence ourselves: have all writes ended that were under way when it
+ * came? */
+bool writing_fence(struct tiffin_client *client, uint64_t fence_id);
 
 /* writing_epoch -- of the master as it is now; to be asked before put_start goes out. */
 uint64_t writing_epoch(struct tiffin_client *client);

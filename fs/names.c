@@ -8,6 +8,7 @@
 #include "fs/handle.h"
 #include "fs/lookup.h"
 #include "fs/marker.h"
+#include "fs/walk.h"
 
 static struct fs_attr
 attr_of_asker(fuse_req_t req, enum fs_attr_kind kind, mode_t mode)
@@ -72,6 +73,21 @@ find_any(void *arg, struct fs_node *node)
 		*(bool *)arg = true;
 }
 
+/* is_piece_empty -- keys that begin with its bytes may be shown beside it. */
+static int
+is_piece_empty(struct fs *fs, const char *dir)
+{
+	struct fs_walk *walk;
+	struct fs_found found;
+	int r = fs_walk_open(fs, dir, /* after= */ NULL, &walk);
+
+	if (r < 0)
+		return r;
+	r = fs_walk_next(walk, &found);
+	fs_walk_close(walk);
+	return r == 1 ? -ENOTEMPTY : r;
+}
+
 int
 fs_names_is_empty(struct fs *fs, const char *dir)
 {
@@ -81,6 +97,8 @@ fs_names_is_empty(struct fs *fs, const char *dir)
 	const char *key;
 	int r;
 
+	if (fs_path_is_piece(dir))
+		return is_piece_empty(fs, dir);
 	fs_nodes_each_local(&fs->nodes, dir, find_any, &is_found);
 	if (is_found)
 		return -ENOTEMPTY;

@@ -67,6 +67,8 @@ gather(void *arg, struct fs_node *node)
 	size_t n = strlen(part);
 	struct candidate c = {.is_dir = node->is_dir, .has_version = node->is_dir};
 
+	if (node->is_dir && fs_path_is_piece(node->key))
+		return; /* there whether it is listed or not */
 	if (node->is_dir && n > 0)
 		n--;
 	if ((node->is_dir && n == 0) || memchr(part, '/', n) != NULL)

@@ -353,7 +353,7 @@ check_puts(const struct master *master)
 static void
 check_client(const struct master *master, const struct client *client)
 {
-	size_t bytes = 0;
+	size_t bytes = 0, held_bytes = 0;
 
 	assert(map_get(&master->clients, client->id) == client);
 	assert(client->heard_ms <= master->now_ms);
@@ -371,8 +371,10 @@ check_client(const struct master *master, const struct client *client)
 		assert(answer->client == client);
 		assert(answer->is_lasting || list_link_is_on(&answer->at_held));
 		bytes += buf_len(&answer->frame);
+		if (list_link_is_on(&answer->at_held))
+			held_bytes += buf_len(&answer->frame);
 	}
-	assert(client->answer_bytes == bytes);
+	assert(client->answer_bytes == bytes && client->held_bytes == held_bytes);
 }
 
 static void

@@ -113,6 +113,8 @@ client_answer(const struct client *client, uint64_t request_id)
 void
 answer_free(struct answer *answer)
 {
+	if (list_link_is_on(&answer->at_held))
+		answer->client->held_bytes -= buf_len(&answer->frame);
 	list_remove(&answer->at_held);
 	list_remove(&answer->at_client);
 	answer->client->n_answers--;

@@ -41,7 +41,7 @@ struct client {
 	struct list puts;     /* struct put.at_client */
 	struct list answers;  /* struct answer.at_client, oldest first */
 	uint32_t n_segments, n_puts, n_answers;
-	size_t answer_bytes;
+	size_t answer_bytes, held_bytes; /* of all answers; of those that wait to be committed */
 };
 
 struct answer {

@@ -31,7 +31,7 @@
 MESSAGES(MESSAGE)
 #undef MESSAGE
 
-enum { MESSAGE_NUMBERS = 64, FRAMES_A_CLOCK = 32 };
+enum { MESSAGE_NUMBERS = 64, WORK_A_CLOCK = 32, BYTES_A_WORK = 256 };
 
 static const struct {
 	int (*run)(struct peer *peer, struct cursor payload, struct buf *out);
@@ -139,6 +139,7 @@ keep_answer(struct peer *peer, size_t at, struct answer *answer, bool lasting)
 	answer->needs_sync = master->hold_sync || master->limits.durable_power;
 	if (must_wait(master)) {
 		peer->out.end -= len;
+		peer->client->held_bytes += len;
 		list_push_back(answer->needs_sync ? &master->held_sync : &master->held,
 			       &answer->at_held);
 	}
@@ -250,6 +251,17 @@ is_parked(const struct peer *peer, uint64_t request_id)
 	return false;
 }
 
+/* A promise made now may not be reckoned from the last turn, nor from before a large batch. */
+static void
+tell_time(struct master *master, size_t len_bytes)
+{
+	if (master->work == 0)
+		master->now_ms = clock_ms(master->clock);
+	master->work += 1 + (unsigned)(len_bytes / BYTES_A_WORK);
+	if (master->work >= WORK_A_CLOCK)
+		master->work = 0;
+}
+
 void
 master_receive(struct peer *peer, const struct frame *frame)
 {
@@ -259,9 +271,7 @@ master_receive(struct peer *peer, const struct frame *frame)
 
 	if (peer->is_broken)
 		return;
-	/* a promise made now may not be reckoned from the last turn */
-	if (master->n_frames++ % FRAMES_A_CLOCK == 0)
-		master->now_ms = clock_ms(master->clock);
+	tell_time(master, cursor_left(&frame->payload));
 	counter_add(&master->counters.requests, 1);
 	if ((frame->flags & FRAME_REPLY) != 0 || frame->type >= MESSAGE_NUMBERS ||
 	    runs[frame->type].run == NULL) {
@@ -302,6 +312,7 @@ release(struct master *master, struct list *held, uint64_t done)
 		if (answer->batch > done)
 			return;
 		list_remove(&answer->at_held);
+		answer->client->held_bytes -= buf_len(&answer->frame);
 		if (answer->client->peer != NULL)
 			send_again(answer->client->peer, answer);
 		if (!answer->is_lasting)

@@ -3,31 +3,33 @@
 /*
  * evict.c -- make room: the objects leased longest ago go first, by bytes, never under a lease.
  *
- * Empty objects hold no room and are not on the list; so directories stay.
+ * One that is under a lease is in use: it goes to the list's front, so that it stands in nobody's
+ * way and is looked at once a round.  Empty objects hold no room and are not on the list; so
+ * directories stay.
  */
 #include <inttypes.h>
 
 #include "master/books.h"
 #include "transfer/base/log.h"
 
-#define SKIPS_MAX    64 /* leased objects in a row at the list's end, before giving up for now */
 #define STEPS_A_TURN 256
 
 uint64_t
 evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps)
 {
-	struct list_link *link = master->lru.head.prev;
-	unsigned n_skipped = 0;
+	struct list_link *link = master->lru.head.prev, *first = master->lru.head.next;
+	bool is_last = false;
 	uint64_t done_bytes = 0;
 
-	while (done_bytes < bytes && link != &master->lru.head && max_steps-- > 0) {
+	while (done_bytes < bytes && link != &master->lru.head && !is_last && max_steps-- > 0) {
 		struct object *object = list_of(link, struct object, at_lru);
 		uint64_t len_bytes = object->len_bytes * object->n_replicas;
 
+		is_last = link == first;
 		link = link->prev;
 		if (lease_runs(object, master->now_ms)) {
-			if (++n_skipped > SKIPS_MAX)
-				break;
+			list_remove(&object->at_lru);
+			list_push_front(&master->lru, &object->at_lru);
 			continue;
 		}
 		if (books_remove(master, object, REPLICA_REMOVED) < 0)

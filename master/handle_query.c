@@ -5,6 +5,7 @@
 
 #include "master/books.h"
 #include "master/handle.h"
+#include "transfer/base/num.h"
 
 /* The ids above `after` of a map, in order; as many as fit an answer. */
 static int
@@ -36,7 +37,10 @@ ids_after(struct master *master, const struct map *map, uint64_t after, uint32_t
 static uint64_t
 silent_ms(const struct master *master, const struct client *client)
 {
-	return master->now_ms - client->heard_ms - (master->stalled_ms - client->stalled_ms);
+	uint64_t excused_ms = master->stalled_ms - client->stalled_ms;
+	uint64_t len_ms = master->now_ms - client->heard_ms;
+
+	return len_ms - num_min(len_ms, excused_ms);
 }
 
 int

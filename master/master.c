@@ -456,7 +456,7 @@ master_turn(struct master *master)
 	uint64_t wait_ms;
 
 	master->now_ms = clock_ms(master->clock);
-	master->n_frames = 0;
+	master->work = 0;
 	store_progress(master->store, &master->progress);
 	wait_ms = sweep(master);
 	submit(master);

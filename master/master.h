@@ -98,7 +98,7 @@ struct master {
 
 	uint64_t epoch;
 	uint64_t now_ms;        /* of this turn */
-	unsigned n_frames;      /* received in this turn */
+	unsigned work;          /* done since then, in small frames */
 	uint64_t turn_at_ms;    /* of the last sweep */
 	uint64_t sweep_wait_ms; /* what that one asked for */
 	uint64_t stalled_ms; /* sum of the loop's own delays: nobody is called silent for these */

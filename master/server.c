@@ -15,7 +15,7 @@
 
 #define LISTENERS_MAX   8
 #define READ_BYTES      (256u << 10) /* asked of the kernel at once */
-#define OUT_BYTES_PAUSE (4u << 20)   /* so much waits for it: it is not read from */
+#define OUT_BYTES_PAUSE (4u << 20)   /* so much waits for it: no more of it is heard */
 #define OUT_BYTES_MAX   (96u << 20)
 #define ADDRESSES_CAP   1024
 #define FORESEE_EVERY   64 /* frames: as many as are foreseen at once */
@@ -32,7 +32,7 @@ struct conn {
 	struct peer *peer;
 	struct buf in;
 	struct list_link at_server;
-	bool is_over;
+	bool is_over, is_paused;
 };
 
 struct server {
@@ -60,7 +60,18 @@ conn_end(struct conn *conn)
 	free(conn);
 }
 
-/* Frames one after the other; what is left over waits for its rest. */
+/* Answers that it has not taken yet, and those held until they are committed. */
+static bool
+has_too_much(const struct conn *conn)
+{
+	const struct client *client = conn->peer->client;
+	size_t held_bytes = client == NULL ? 0 : client->held_bytes;
+
+	return buf_len(&conn->peer->out) + held_bytes > OUT_BYTES_PAUSE;
+}
+
+/* Frames one after the other; what is left over waits for its rest, or until its answers are taken.
+ */
 static void
 take_frames(struct conn *conn)
 {
@@ -69,6 +80,9 @@ take_frames(struct conn *conn)
 	int r;
 
 	for (size_t n = 0;; n++) {
+		conn->is_paused = has_too_much(conn);
+		if (conn->is_paused)
+			return;
 		if (n % FORESEE_EVERY == 0)
 			master_foresee(conn->peer, buf_first(&conn->in), buf_len(&conn->in));
 		r = frame_peek(buf_first(&conn->in), buf_len(&conn->in), &frame, &len);
@@ -97,6 +111,9 @@ conn_read(struct conn *conn)
 		 MSG_DONTWAIT);
 	if (n > 0) {
 		conn->in.end += (size_t)n;
+		/* what was asked before now gets promises from now, though we were stopped just
+		 * before */
+		conn->server->master->work = 0;
 		take_frames(conn);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		conn->is_over = true;
@@ -107,7 +124,7 @@ static void
 conn_write(struct conn *conn)
 {
 	struct buf *out = &conn->peer->out;
-	uint32_t events = EPOLLIN;
+	uint32_t events = 0;
 
 	if (buf_len(out) > 0) {
 		ssize_t n = send(conn->watch.fd, buf_first(out), buf_len(out),
@@ -118,8 +135,14 @@ conn_write(struct conn *conn)
 		else if (n < 0 && errno != EAGAIN && errno != EINTR)
 			conn->is_over = true;
 	}
+	if (conn->is_paused && !conn->is_over && !has_too_much(conn)) {
+		take_frames(conn);
+		conn->server->wait_ms = 0; /* they want a turn */
+	}
 	if (buf_len(out) > 0)
-		events = buf_len(out) > OUT_BYTES_PAUSE ? EPOLLOUT : EPOLLIN | EPOLLOUT;
+		events |= EPOLLOUT;
+	if (!conn->is_paused && buf_len(out) <= OUT_BYTES_PAUSE)
+		events |= EPOLLIN;
 	if (buf_len(out) > OUT_BYTES_MAX || conn->peer->is_broken)
 		conn->is_over = true;
 	if (events != conn->watch.events &&

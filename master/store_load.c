@@ -342,7 +342,8 @@ take_replicas(struct loader *loader, struct record *record, int *r)
 
 	/* Only now do the runs stay where they are. */
 	for (size_t i = 0; i < record->n_replicas; i++) {
-		loader->replica_records[i].extents = loader->runs.at + at;
+		loader->replica_records[i].extents =
+			loader->runs.at == NULL ? NULL : loader->runs.at + at;
 		at += loader->replica_records[i].n_extents;
 	}
 	record->replicas = loader->replica_records;

@@ -82,7 +82,7 @@ close_get(const struct call *call, unsigned key, const uint8_t *bytes, uint64_t 
 	if (call->user->proc.is_dead)
 		return;
 	if (r == 0)
-		ledger_saw(key, 0, 0, bytes, len_bytes, len_bytes, call->t0);
+		ledger_saw(key, 0, &(struct sight){0, len_bytes, len_bytes, bytes}, call->t0);
 	else if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call->t0);
 	else
@@ -168,7 +168,7 @@ do_range(struct user *user)
 	if (user->proc.is_dead)
 		return;
 	if (r == 0 && len >= 8)
-		ledger_saw(key, 0, at, bytes, len, 0, call.t0);
+		ledger_saw(key, 0, &(struct sight){at, len, 0, bytes}, call.t0);
 	else if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call.t0);
 	else if (r != 0)
@@ -341,7 +341,9 @@ do_view(struct user *user)
 
 		r = tiffin_view_read(view, at, &slice, 1, &len);
 		if (r == 0 && len >= 8 && !user->proc.is_dead)
-			version = ledger_saw(key, version, at, bytes, len, stat.len_bytes, call.t0);
+			version = ledger_saw(key, version,
+					     &(struct sight){at, len, stat.len_bytes, bytes},
+					     call.t0);
 		fiber_wait(sim_now() + sim_between(MS(1), sim_chance(4) ? MS(1500) : MS(100)));
 	}
 	/* a fence for an earlier put of ours cuts our reading there, too; it may be tried again */

@@ -23,6 +23,8 @@ static struct {
 	VEC(struct deed *) deeds[KEYS_MAX]; /* that bring something to the key or take it away */
 	VEC(struct version) versions;       /* number - 1 */
 	uint64_t n_checked;
+	uint64_t undone_ns; /* the last power cut: what was asked before proves nothing for
+			       afterwards */
 } ledger;
 
 void
@@ -267,9 +269,11 @@ tell_deeds(unsigned key)
 }
 
 uint64_t
-ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *bytes,
-	   uint64_t len_bytes, uint64_t all_bytes, uint64_t t0)
+ledger_saw(unsigned key, uint64_t version, const struct sight *sight, uint64_t t0)
 {
+	const uint64_t at_bytes = sight->at_bytes, len_bytes = sight->len_bytes;
+	const uint64_t all_bytes = sight->all_bytes;
+	const uint8_t *bytes = sight->bytes;
 	uint64_t block[BLOCK_BYTES / 8];
 	struct deed *deed;
 
@@ -302,7 +306,8 @@ ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *byt
 		sim_fail("\"%s\": version %" PRIu64 " was seen, which can't be", ledger_key(key),
 			 version);
 	/* What was seen has happened. */
-	if (deed->kind == DEED_PUT && (deed->fate == FATE_OPEN || deed->fate == FATE_UNKNOWN)) {
+	if (t0 > ledger.undone_ns && deed->kind == DEED_PUT &&
+	    (deed->fate == FATE_OPEN || deed->fate == FATE_UNKNOWN)) {
 		if (deed->fate == FATE_UNKNOWN)
 			deed->fate = FATE_DONE;
 		deed->end_ns = num_min(deed->end_ns, sim_now());
@@ -317,6 +322,8 @@ note_look(unsigned key, uint64_t t0)
 {
 	struct deed *look;
 
+	if (t0 <= ledger.undone_ns)
+		return;
 	for (size_t i = 0; i < ledger.deeds[key].n; i++) {
 		const struct deed *deed = ledger.deeds[key].at[i];
 
@@ -376,6 +383,7 @@ ledger_found_in_the_way(unsigned key, uint64_t t0, const struct deed *but)
 void
 ledger_undo(uint64_t t)
 {
+	ledger.undone_ns = sim_now();
 	for (unsigned key = 0; key < ledger.n_keys; key++) {
 		for (size_t i = 0; i < ledger.deeds[key].n; i++) {
 			struct deed *deed = ledger.deeds[key].at[i];

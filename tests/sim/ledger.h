@@ -52,15 +52,19 @@ struct deed *ledger_remove(unsigned key);
 struct deed *ledger_rename(unsigned from, unsigned to, bool replaces);
 void ledger_end(struct deed *deed, enum deed_fate fate);
 
+/* Bytes [at, at + len) of an object of all_bytes (0: not told). */
+struct sight {
+	uint64_t at_bytes, len_bytes, all_bytes;
+	const uint8_t *bytes;
+};
+
 /*
- * ledger_saw -- bytes [at, at + len) of an object of all_bytes (0: not told) were read in [t0,
- * now].
+ * ledger_saw -- that was read in [t0, now].
  *
  * version  0: tell it from the bytes; else it must be that one.
  * gives:   the version.
  */
-uint64_t ledger_saw(unsigned key, uint64_t version, uint64_t at_bytes, const uint8_t *bytes,
-		    uint64_t len_bytes, uint64_t all_bytes, uint64_t t0);
+uint64_t ledger_saw(unsigned key, uint64_t version, const struct sight *sight, uint64_t t0);
 
 /* ledger_missed -- nothing was found in [t0, now]. */
 void ledger_missed(unsigned key, uint64_t t0);

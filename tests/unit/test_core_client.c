@@ -72,6 +72,31 @@ call_under_way__when_the_client_closes__ends_as_closed(void **state)
 }
 
 static void
+fence__of_ourselves__waits_for_the_writes_of_before_and_no_others(void **state)
+{
+	struct world w;
+	struct writing_span before, after;
+
+	(void)state;
+	world_init(&w, NULL);
+	assert_true(writing_begin(w.client, &before, writing_epoch(w.client)));
+	w.fence_id = 31;
+	w.fence_client = w.client->client_id;
+
+	client_tick(w.client);
+	assert_true(writing_begin(w.client, &after, writing_epoch(w.client)));
+	client_tick(w.client);
+	assert_int_equal(w.last_fenced, 0);
+
+	writing_finish(w.client, &before);
+	client_tick(w.client);
+	assert_int_equal(w.last_fenced, 31);
+
+	writing_finish(w.client, &after);
+	world_fini(&w);
+}
+
+static void
 fence__ordered_by_a_ping__is_carried_out_and_told_at_once(void **state)
 {
 	struct world w;
@@ -232,6 +257,7 @@ main(void)
 		cmocka_unit_test(client_that_closes__refuses_calls),
 		cmocka_unit_test(call_under_way__when_the_client_closes__ends_as_closed),
 		cmocka_unit_test(fence__ordered_by_a_ping__is_carried_out_and_told_at_once),
+		cmocka_unit_test(fence__of_ourselves__waits_for_the_writes_of_before_and_no_others),
 		cmocka_unit_test(mount__after_a_new_master__is_said_again_with_a_new_secret),
 		cmocka_unit_test(mount__after_a_broken_line_to_the_same_master__is_not_said_again),
 		cmocka_unit_test(mount__with_bad_options__answers_invalid),

@@ -167,7 +167,7 @@ frame__with_any_one_bit_flipped__is_never_accepted(void **state)
 static void
 wrong_beginning__is_bad_from_the_first_bytes(void **state)
 {
-	static const uint8_t too_long[] = {'T', 'I', 'F', '1', 1, 0, 0x40, 0};
+	static const uint8_t too_long[] = {'T', 'I', 'F', '1', 1, 0, 0, 1};
 	struct frame frame;
 	size_t len;
 

@@ -291,6 +291,41 @@ get__when_its_provider_stays_away__answers_unreachable(void **state)
 	world_fini(&w);
 }
 
+/* Without sums nobody else would notice. */
+static void
+get_batch__with_a_copy_that_is_not_to_be_had__moves_the_others_all_the_same(void **state)
+{
+	struct iovec slices[3] = {{seen, 100}, {seen + 1000, 100}, {seen + 2000, 100}};
+	struct tiffin_item items[3] = {{.key = "a", .slices = &slices[0], .n_slices = 1},
+				       {.key = "b", .slices = &slices[1], .n_slices = 1},
+				       {.key = "c", .slices = &slices[2], .n_slices = 1}};
+	struct toy_object *b;
+	struct world w;
+
+	(void)state;
+	world_init(&w, NULL);
+	w.client->no_verify = true;
+	world_pattern(sent, 300, 1);
+	memset(seen, 0, sizeof(seen));
+	assert_int_equal(world_put(&w, "a", sent, 100, 1), 0);
+	assert_int_equal(world_put(&w, "b", sent + 100, 100, 2), 0);
+	assert_int_equal(world_put(&w, "c", sent + 200, 100, 1), 0);
+	b = world_object(&w, "b");
+	b->replicas[0] = b->replicas[1]; /* on the other segment alone */
+	b->n_replicas = 1;
+	where_drop(&w.client->where, w.lents[1]->segment_id);
+	w.refuse_type = MSG_query_segment;
+	w.refuse_status = STATUS_INVALID;
+
+	assert_int_equal(tiffin_get_batch(w.client, items, 3), 0);
+
+	assert_int_equal(items[0].result, 0);
+	assert_memory_equal(seen, sent, 100);
+	assert_int_equal(items[2].result, 0);
+	assert_memory_equal(seen + 2000, sent + 200, 100);
+	world_fini(&w);
+}
+
 static void
 get_batch__answers_each_for_itself(void **state)
 {
@@ -371,6 +406,8 @@ main(void)
 		cmocka_unit_test(get__while_its_provider_comes_back__waits_for_it),
 		cmocka_unit_test(get__when_its_provider_stays_away__answers_unreachable),
 		cmocka_unit_test(get_batch__answers_each_for_itself),
+		cmocka_unit_test(
+			get_batch__with_a_copy_that_is_not_to_be_had__moves_the_others_all_the_same),
 		cmocka_unit_test(get__gives_its_lease_back_before_a_remove),
 		cmocka_unit_test(master__that_is_silent__makes_get_time_out),
 	};

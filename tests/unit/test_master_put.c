@@ -303,10 +303,10 @@ put__when_the_oldest_are_all_leased__evicts_a_younger_one(void **state)
 
 	for (int i = 0; i < 65; i++) {
 		snprintf(key, sizeof(key), "old%d", i);
-		end_put(end, key, 60 << 10);
+		assert_int_not_equal(end_put(end, key, 60 << 10), 0);
 		end_get(end, key);
 	}
-	end_put(end, "young", 150 << 10);
+	assert_int_not_equal(end_put(end, "young", 150 << 10), 0);
 
 	id = SEND(end, put_start, .replica_num = 1, .n_puts = 1, .puts = &put);
 	world_pass_ms(w, 1000);

@@ -155,8 +155,7 @@ rekey__moves_the_object__and_every_list_follows(void **state)
 	assert_memory_equal(moved->key.bytes, longer, strlen(longer));
 	assert_ptr_equal(list_first(&stage->list), &moved->at_lru);
 	assert_int_equal(moved->n_replicas, 3);
-	object_each_replica(moved, rep)
-	{
+	object_each_replica(moved, rep) {
 		assert_ptr_equal(rep->object, moved);
 		assert_ptr_equal(list_first(&rep->segment->replicas), &rep->at_segment);
 		assert_int_equal(replica_extents(rep)[0].len_bytes, 100);

@@ -30,7 +30,7 @@ buf_len(const struct buf *buf)
 static inline uint8_t *
 buf_first(const struct buf *buf)
 {
-	return buf->at + buf->start;
+	return buf->at == NULL ? NULL : buf->at + buf->start; /* NULL + 0 is not C */
 }
 
 /* buf_reserve -- at least n_bytes of room behind `end`.  0 or -ENOMEM. */

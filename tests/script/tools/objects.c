@@ -435,5 +435,8 @@ main(int argc, char **argv)
 		run_threads(&job);
 	print_tally(&job, began_ms);
 	tiffin_close(job.client);
+	for (size_t i = 0; i < job.n; i++)
+		free(job.keys[i]);
+	free(job.keys);
 	return job.n_wrong > 0;
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/core_world.h"
+
+#include "core/ask.h"
+#include "core/put.h"
+#include "core/writing.h"
+
+static uint64_t
+far_ns(struct world *w)
+{
+	return clock_ns(&w->clock.base) + 1000 * NS_PER_MS;
+}
+
+static void
+begin(struct world *w, uint8_t n_replicas, uint64_t len_bytes, struct writing *ret_writing)
+{
+	const struct tiffin_put_options options = {.struct_bytes = sizeof(options),
+						   .replica_num = n_replicas};
+	struct writing_granted granted = {.asked_ns = clock_ns(&w->clock.base)};
+	const struct rec_put put = {span_of("a", 1), len_bytes};
+	cleanup_with(ask_fini) struct ask ask;
+	struct rep_put_start rep;
+
+	ask_init(&ask, w->client);
+	assert_int_equal(put_start(&ask, &options, &put, 1, far_ns(w), &rep), 0);
+	granted.object_id = rep.places[0].object_id;
+	granted.replicas = rep.places[0].replicas;
+	granted.n_replicas = rep.places[0].n_replicas;
+	granted.write_lease_ms = rep.write_lease_ms;
+	assert_int_equal(writing_init(ret_writing, w->client, &granted, far_ns(w)), 0);
+}
+
+static void
+extension__that_tells_of_fewer_copies__leaves_alone_what_waiting_ops_point_at(void **state)
+{
+	const struct iovec slice = {(char[5]){"bytes"}, 5};
+	const struct op part = {.len_bytes = 5, .slices = &slice, .n_slices = 1};
+	struct writing writing;
+	struct moves moves;
+	struct world w;
+	uint64_t until;
+	size_t n_crc;
+
+	(void)state;
+	world_init(&w, NULL);
+	begin(&w, 2, 5, &writing);
+	moves_init(&moves);
+	writing_add_ops(&writing, &moves, &part, &n_crc);
+	assert_int_equal(moves.n, 2);
+
+	w.objects[0].n_replicas = 1; /* the other's segment has left meanwhile */
+	assert_int_equal(writing_extend(&writing, 0, far_ns(&w)), 0);
+
+	assert_int_equal(writing.n_replicas, 1);
+	assert_int_equal(writing.room_bytes, 5);
+	until = far_ns(&w);
+	assert_int_equal(moves_wave(w.client, &moves, 0, &until), 2);
+	assert_int_equal(writing_note(&writing, &moves, 0, 2), OP_DONE);
+	assert_true(writing.is_quiet);
+	moves_fini(&moves);
+	writing_fini(&writing);
+	world_fini(&w);
+}
+
+static void
+fence_of_ourselves__is_done_when_the_writes_of_before_have_ended(void **state)
+{
+	struct writing_span before, after;
+	struct world w;
+
+	(void)state;
+	world_init(&w, NULL);
+	assert_true(writing_fence(w.client, 1));
+	assert_true(writing_begin(w.client, &before, writing_epoch(w.client)));
+
+	assert_false(writing_fence(w.client, 2));
+	assert_true(writing_begin(w.client, &after, writing_epoch(w.client)));
+	writing_finish(w.client, &before);
+
+	assert_true(writing_fence(w.client, 2));
+	assert_false(writing_fence(w.client, 3));
+	writing_finish(w.client, &after);
+	assert_true(writing_fence(w.client, 3));
+	assert_false(writing_any(w.client));
+	world_fini(&w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			extension__that_tells_of_fewer_copies__leaves_alone_what_waiting_ops_point_at),
+		cmocka_unit_test(fence_of_ourselves__is_done_when_the_writes_of_before_have_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

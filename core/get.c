@@ -78,7 +78,6 @@ add_ops(struct tiffin_client *client, struct fetch *fetch, struct moves *moves)
 	};
 	uint64_t at = 0, from, to;
 
-	fetch->first_op = moves->n;
 	for (uint32_t i = 0; i < replica->n_extents && at < end; i++) {
 		const struct rec_extent *extent = &replica->extents[i];
 
@@ -103,6 +102,8 @@ start(struct tiffin_client *client, struct fetch *fetch, struct moves *moves, ui
 	const struct rec_replica *replica = &fetch->place->replicas[fetch->at_replica];
 	int r;
 
+	fetch->first_op = moves->n;
+	fetch->n_ops = 0;
 	r = where_find(client, replica->segment_id, replica->segment_epoch, until_ns, &fetch->spot);
 	if (r != 0)
 		return r == TIFFIN_E_NOT_FOUND ? TIFFIN_E_UNREACHABLE : r;
@@ -346,7 +347,7 @@ move_all(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 		fetch->at_replica = order_of[0];
 		fetch->result = start(client, fetch, &moves, until_ns);
 		if (fetch->result != 0) {
-			moves.n = fetch->first_op < moves.n ? fetch->first_op : moves.n;
+			moves.n = fetch->first_op;
 			spot_unref(take(&fetch->spot));
 			fetch->n_ops = 0;
 		}
@@ -356,8 +357,8 @@ move_all(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 	for (size_t i = 0; i < n; i++) {
 		if (fetches[i].spot == NULL)
 			continue;
-		if (!moves.is_short)
-			fetches[i].result = finish(client, &fetches[i], &moves);
+		fetches[i].result =
+			moves.is_short ? why_no_memory() : finish(client, &fetches[i], &moves);
 		spot_unref(take(&fetches[i].spot));
 	}
 	moves_fini(&moves);

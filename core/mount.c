@@ -177,12 +177,11 @@ say(struct tiffin_client *client, const struct mount *mount, bool is_again, uint
 	};
 	struct msg_mount_segment msg = {.n_segments = 1, .segments = &rec};
 	cleanup_with(ask_fini) struct ask ask;
-	int r = 0;
+	int r;
 
 	ask_init(&ask, client);
 	rec.writers = writers;
-	if (is_again || lent->was_adopted)
-		r = break_with_past(mount, writers, &rec.n_writers);
+	r = is_again || lent->was_adopted ? break_with_past(mount, writers, &rec.n_writers) : 0;
 	if (r != 0)
 		return r;
 	if (is_again && writing_any(client)) /* we need no connection for it */
@@ -235,13 +234,13 @@ fence_one(struct tiffin_client *client, const struct rec_fence *fence)
 {
 	struct mount *mounts[SEGMENTS_MAX];
 	size_t n = ref_all(client, false, mounts);
-	uint64_t client_id = fence->client_id;
-	bool is_fenced = client_id != client->client_id || writing_fence(client, fence->fence_id);
+	bool is_ours = fence->client_id == client->client_id;
+	bool is_fenced = !is_ours || writing_fence(client, fence->fence_id);
 
 	for (size_t i = 0; i < n; i++) {
 		if (mounts[i]->serve == NULL)
 			lent_fence(mounts[i]->lent);
-		else if (serve_fence(mounts[i]->serve, client_id) != 0)
+		else if (serve_fence(mounts[i]->serve, fence->client_id) != 0)
 			is_fenced = false;
 		mount_unref(client, mounts[i]);
 	}

@@ -59,7 +59,8 @@ void mount_say_all(struct tiffin_client *client);
 void mount_fence(struct tiffin_client *client);
 
 /*
- * mount_close_all -- unmount every one as gracefully as can be before until_ns, then give them back.
+ * mount_close_all -- unmount every one as gracefully as can be before until_ns, then give them
+ * back.
  *
  * Those in a named file are not unmounted: whoever owns the file next takes them over.
  * result:  were there such?

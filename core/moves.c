@@ -54,7 +54,8 @@ moves_add(struct moves *moves, const struct op *op)
 		moves->is_short = true;
 		return;
 	}
-	moves->ops[moves->n++] = *op;
+	moves->ops[moves->n] = *op;
+	moves->ops[moves->n++].result = OP_E_PENDING; /* one that never runs is not done */
 }
 
 void

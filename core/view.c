@@ -175,8 +175,11 @@ tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes, const struct i
 					  get_slices_len(slices, n_slices));
 		r = get_move(view->client, &fetch, client_until(view->client));
 	}
-	if (r == 0)
+	if (r == 0) {
 		r = refresh(view); /* did it hold until the last byte? */
+	} else if (r == TIFFIN_E_CHECKSUM && refresh(view) != 0) {
+		r = TIFFIN_E_LEASE; /* other bytes are no surprise then */
+	}
 	r = client_leave(view->client, r);
 	if (r == 0 && ret_len_bytes != NULL)
 		*ret_len_bytes = fetch.len_bytes;

@@ -165,6 +165,7 @@ remove_file(struct fs *fs, const char *key)
 	lock_take(&node->lock);
 	was_fresh = node->work.put != NULL;
 	fs_handle_let_go(fs, node);
+	fs_node_leaving(&fs->nodes, node, true);
 	r = tiffin_remove(fs->client, key, TIFFIN_FORCE);
 	if (r == TIFFIN_E_NOT_FOUND && was_fresh)
 		r = 0;
@@ -172,6 +173,7 @@ remove_file(struct fs *fs, const char *key)
 		fs_node_remove(&fs->nodes, node);
 	else if (r == TIFFIN_E_NOT_FOUND)
 		fs_node_detach(&fs->nodes, node);
+	fs_node_leaving(&fs->nodes, node, false);
 	lock_drop(&node->lock);
 	fs_node_unref(&fs->nodes, node);
 	return fs_errno(r);

@@ -441,6 +441,15 @@ fs_node_work(struct fs_nodes *nodes, struct fs_node *node, bool has_work, bool i
 }
 
 void
+fs_node_leaving(struct fs_nodes *nodes, struct fs_node *node, bool is_leaving)
+{
+	node_check(node);
+	lock_take(&nodes->lock);
+	node->is_leaving = is_leaving;
+	lock_drop(&nodes->lock);
+}
+
+void
 fs_node_keep(struct fs_nodes *nodes, struct fs_node *node, bool is_kept)
 {
 	node_check(node);

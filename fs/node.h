@@ -63,6 +63,7 @@ struct fs_node {
 	bool is_kept;    /* directory: stays although its last key has gone */
 	bool has_work;   /* file: work.put is there, changes come from here */
 	bool is_fresh;   /* file: nothing is published under its key yet */
+	bool is_leaving; /* file: being removed here, its end is no news */
 	struct fs_version shown;
 	uint64_t cached_id; /* the version whose pages the kernel may hold; 0: none */
 	struct fs_node *same_hash;
@@ -142,6 +143,9 @@ void fs_node_published(struct fs_nodes *nodes, struct fs_node *node,
 
 /* fs_node_work -- it has a working version now, or has none; fresh: and nothing is published. */
 void fs_node_work(struct fs_nodes *nodes, struct fs_node *node, bool has_work, bool is_fresh);
+
+/* fs_node_leaving -- a file is about to be removed here; or that is over, done or not. */
+void fs_node_leaving(struct fs_nodes *nodes, struct fs_node *node, bool is_leaving);
 
 /* fs_node_keep -- a directory that stays until it is removed or forgotten, whatever the master
  * says. */

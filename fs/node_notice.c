@@ -88,7 +88,7 @@ static bool
 of_file(struct fs_nodes *nodes, struct fs_node *node, uint64_t object_id, int change,
 	struct fs_notice *notice)
 {
-	if (node->has_work)
+	if (node->has_work || (node->is_leaving && change == TIFFIN_CHANGE_REMOVED))
 		return false;
 	if (change != TIFFIN_CHANGE_ATTR) {
 		if (node->shown.object_id == object_id && change == TIFFIN_CHANGE_PUT)

@@ -394,7 +394,7 @@ try_again(struct master *master, struct parked *parked)
 		.type = parked->type,
 		.request_id = parked->request_id,
 		.payload = {buf_first(&parked->payload),
-			    buf_first(&parked->payload) + buf_len(&parked->payload)},
+			    buf_behind(&parked->payload)},
 	};
 	struct peer *peer = parked->peer;
 

@@ -4,8 +4,9 @@
 # b07 -- wrong bytes reach the reader and nobody notices.
 #
 # Right: one byte changed in the segment: get says CHECKSUM (7), reading through the mount EIO (what the kernel
-# copies out of this host's own memory is compared with -o verify_local only); a range is not summed (tiffin.h says so), and one that the byte does not lie in is right.  With two copies the
-# good one is served.  A second owner of the same memory is refused, and nothing is changed by it.
+# copies out of this host's own memory is compared with -o verify_local only).  A range is not summed
+# (tiffin.h says so); one that the byte does not lie in is right.  With two copies the good one is
+# served.  A second owner of the same memory is refused, and nothing is changed by it.
 . "$(dirname "$0")/lib.sh"
 
 shm=/dev/shm/$(basename "$T")

@@ -41,7 +41,7 @@ freeze script
 since=$(wc -l <"$T/acked")
 began=$(now_ms)
 wait_for 5 lines $((since + 500)) || die "a stopped script blocks puts"
-t rm load/000000 >/dev/null || die "a stopped script blocks removals"
+echo x | t put fresh - && t rm fresh || die "a stopped script blocks removals"
 thaw script
 exec 7>&-
 finish script || die "the script: $(cat "$T/script.log")"

@@ -51,6 +51,14 @@ echo below | t put ab/x/y - || die "put ab/x/y"
 both() { [ -f "$M/ab/x/y" ] && [ -f "$M/ab/x/%@" ]; }
 wait_for 5 both || die "ab/x and ab/x/y: $(find "$M/ab")"
 same ab/x/%@ ab/x
+
+# Both go, by one who knows nothing of this, again and again: a directory is there until it is removed.
+for i in $(seq 40); do
+	echo 1 | t put r/k - && echo 2 | t put r/k/below - || die "put r/k"
+	wait_for 5 test -f "$M/r/k/%@" || die "r/k/%@"
+	rm -r "$M/r/k" 2>"$T/said" || die "rm -r, round $i: $(cat "$T/said")"
+done
+is "left of r" "" "$(t ls -R r/ | grep -v '^r/$')"
 is "number of files" "$(t ls -R | grep -vc '/$')" "$(find "$M" -type f | wc -l)"
 check
 down

@@ -148,7 +148,7 @@ start(void *arg, uint64_t word)
 		.clock = &keeper.clock.base,
 		.is_inline = true,
 		.wal_cap_bytes = 1 << 20,
-		.sync_every_ms = 100,
+		.sync_every_ms = keeper.limits.sync_every_ms,
 	};
 	struct master_config master = {
 		.clock = &keeper.clock.base,
@@ -398,8 +398,8 @@ plan_disk(void)
 	if (keeper.is_disk_busy || progress->synced == keeper.master->batch - 1)
 		return;
 	if (progress->committed < keeper.master->batch - 1)
-		len_ns =
-			sim_chance(200) ? sim_between(MS(20), MS(800)) : sim_between(30000, 600000);
+		len_ns = sim_chance(keeper.limits.slow_one_in) ? sim_between(MS(20), MS(800))
+							       : sim_between(30000, 600000);
 	keeper.is_disk_busy = true;
 	sim_at(sim_now() + len_ns, disk_done, NULL, keeper.life);
 }

@@ -59,7 +59,7 @@ room_clear(struct room *room)
 FORM_INLINE struct cursor
 cursor_of(const struct buf *buf)
 {
-	return (struct cursor){buf_first(buf), buf_first(buf) + buf_len(buf)};
+	return (struct cursor){buf_first(buf), buf_behind(buf)};
 }
 
 FORM_INLINE void

@@ -426,7 +426,7 @@ toy_call(struct link *link, uint16_t type, const struct buf *payload, uint64_t u
 	 struct link_reply *ret_reply)
 {
 	struct world *w = container_of(link, struct world, link);
-	const struct cursor in = {buf_first(payload), buf_first(payload) + buf_len(payload)};
+	const struct cursor in = {buf_first(payload), buf_behind(payload)};
 
 	(void)until_ns;
 	w->n_heard[type]++;
@@ -443,7 +443,7 @@ toy_call(struct link *link, uint16_t type, const struct buf *payload, uint64_t u
 		ret_reply->status = toy_serve(w, type, in, ret_reply->arena, &ret_reply->bytes);
 	}
 	ret_reply->payload.at = buf_first(&ret_reply->bytes);
-	ret_reply->payload.end = ret_reply->payload.at + buf_len(&ret_reply->bytes);
+	ret_reply->payload.end = buf_behind(&ret_reply->bytes);
 	return 0;
 }
 
@@ -451,7 +451,7 @@ static inline void
 toy_post(struct link *link, uint16_t type, const struct buf *payload)
 {
 	struct world *w = container_of(link, struct world, link);
-	const struct cursor in = {buf_first(payload), buf_first(payload) + buf_len(payload)};
+	const struct cursor in = {buf_first(payload), buf_behind(payload)};
 	struct msg_release_lease msg;
 	struct arena arena;
 

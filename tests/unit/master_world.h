@@ -217,7 +217,7 @@ end_send_as(struct end *end, uint64_t request_id, uint16_t type, const struct bu
 	struct frame frame = {
 		.type = type,
 		.request_id = request_id,
-		.payload = {buf_first(payload), buf_first(payload) + buf_len(payload)},
+		.payload = {buf_first(payload), buf_behind(payload)},
 	};
 
 	master_receive(end->peer, &frame);

@@ -288,6 +288,19 @@ notice__while_it_is_written_here__is_none(void **state)
 }
 
 static void
+notice__of_the_end_of_a_file_that_is_removed_here__is_none(void **state)
+{
+	struct fs_node *node = shown("p/a", 7);
+	struct fs_notice notice;
+
+	(void)state;
+	fs_node_leaving(&nodes, node, true);
+
+	assert_false(fs_nodes_notice(&nodes, "p/a", 7, TIFFIN_CHANGE_REMOVED, &notice));
+	assert_true(fs_nodes_notice(&nodes, "p/a", 8, TIFFIN_CHANGE_PUT, &notice));
+}
+
+static void
 notice__of_what_the_kernel_does_not_know__is_none_unless_it_holds_negatives(void **state)
 {
 	struct fs_notice notice;
@@ -347,6 +360,7 @@ main(void)
 		TEST(notice__of_another_version__names_the_file_in_its_directory),
 		TEST(notice__of_the_version_that_is_shown__is_none),
 		TEST(notice__while_it_is_written_here__is_none),
+		TEST(notice__of_the_end_of_a_file_that_is_removed_here__is_none),
 		TEST(notice__of_what_the_kernel_does_not_know__is_none_unless_it_holds_negatives),
 		TEST(notice__that_a_marker_went__ends_the_keeping_of_its_directory),
 		TEST(notice__of_keys_outside_the_mount__is_none),

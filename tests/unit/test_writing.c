@@ -53,6 +53,8 @@ extension__that_tells_of_fewer_copies__leaves_alone_what_waiting_ops_point_at(vo
 
 	assert_int_equal(writing.n_replicas, 1);
 	assert_int_equal(writing.room_bytes, 5);
+	for (size_t i = 0; i < moves.n; i++)
+		assert_int_equal(moves.ops[i].token->len_bytes, 5);
 	until = far_ns(&w);
 	assert_int_equal(moves_wave(w.client, &moves, 0, &until), 2);
 	assert_int_equal(writing_note(&writing, &moves, 0, 2), OP_DONE);

@@ -33,6 +33,13 @@ buf_first(const struct buf *buf)
 	return buf->at == NULL ? NULL : buf->at + buf->start; /* NULL + 0 is not C */
 }
 
+/* buf_behind -- the place behind its last byte, NULL while it has no memory. */
+static inline uint8_t *
+buf_behind(const struct buf *buf)
+{
+	return buf->at == NULL ? NULL : buf->at + buf->end;
+}
+
 /* buf_reserve -- at least n_bytes of room behind `end`.  0 or -ENOMEM. */
 int buf_reserve(struct buf *buf, size_t n_bytes) MUST_CHECK;
 

@@ -393,8 +393,7 @@ try_again(struct master *master, struct parked *parked)
 	struct frame frame = {
 		.type = parked->type,
 		.request_id = parked->request_id,
-		.payload = {buf_first(&parked->payload),
-			    buf_behind(&parked->payload)},
+		.payload = {buf_first(&parked->payload), buf_behind(&parked->payload)},
 	};
 	struct peer *peer = parked->peer;
 

@@ -7,7 +7,7 @@
 # free run is.  Many writers at once wait for each other, they don't fail.
 . "$(dirname "$0")/lib.sh"
 
-MASTER_OPTIONS="--evict-high-pct=100 --evict-low-pct=99"
+MASTER_OPTIONS="--evict-high-pct=100 --evict-low-pct=99 --put-wait-ms=10s"
 up 64MiB
 objects put k/ 62 1048576
 is "filled" 62 "$(value ok "$T/objects")"
@@ -27,7 +27,7 @@ check
 
 # 64 writers at once, of more than there is room for.
 objects put many/ 128 4194304 --threads 64
-is "many writers" 128 "$(value ok "$T/objects")"
+is "many writers: $(cat "$T/objects")" 128 "$(value ok "$T/objects")"
 objects get many/ 128 4194304 --threads 8
 is "wrong or lost" 128 $(($(value ok "$T/objects") + $(value NOT_FOUND "$T/objects")))
 at_least "read back" 10 "$(value ok "$T/objects")"

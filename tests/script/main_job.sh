@@ -63,7 +63,7 @@ t get -r "" "$T/out" >/dev/null || die "tiffin get -r"
 out_sums() { (cd "$SRC" && find . -type f -print0 | LC_ALL=C sort -z) | (cd "$1" && xargs -0 sha256sum); }
 same "sums by the CLI" out_sums "$SRC" "$T/out"
 rm -rf "$T/out"
-readback "$MASTER" "$SRC" || die "the C API reads other bytes"
+tool_readback "$MASTER" "$SRC" || die "the C API reads other bytes"
 say "bytes by the C API agree"
 
 master_kill

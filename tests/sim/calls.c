@@ -41,7 +41,7 @@ is_clean(const struct call *call)
 /* ---- outcomes ---- */
 
 static void
-judge_error(const struct user *user, const char *what, unsigned key, int r)
+judge_error(const struct call *call, const char *what, unsigned key, int r)
 {
 	if (r == TIFFIN_E_INVALID || r == TIFFIN_E_SYSTEM || r == TIFFIN_E_VERSION ||
 	    r == TIFFIN_E_FORKED || r == TIFFIN_E_TOO_SMALL)
@@ -49,10 +49,11 @@ judge_error(const struct user *user, const char *what, unsigned key, int r)
 			 tiffin_why());
 	if (r == TIFFIN_E_CHECKSUM && !user_habits.has_flips)
 		sim_fail("%s \"%s\": wrong bytes (%s)", what, ledger_key(key), tiffin_why());
-	if (user_habits.is_strict && r != TIFFIN_E_NOT_FOUND && r != TIFFIN_E_EXISTS &&
-	    r != TIFFIN_E_NO_SPACE && r != TIFFIN_E_LEASE && r != TIFFIN_E_CHECKSUM)
+	if (user_habits.is_strict && call->t0 >= user_habits.calm_ns && r != TIFFIN_E_NOT_FOUND &&
+	    r != TIFFIN_E_EXISTS && r != TIFFIN_E_NO_SPACE && r != TIFFIN_E_LEASE &&
+	    r != TIFFIN_E_CHECKSUM)
 		sim_fail("%s \"%s\" by user %u: %s though all is well (%s)", what, ledger_key(key),
-			 user->index, tiffin_errname(r), tiffin_why());
+			 call->user->index, tiffin_errname(r), tiffin_why());
 }
 
 static void
@@ -66,7 +67,7 @@ close_put(const struct call *call, struct deed *deed, int r)
 		ledger_end(deed, FATE_DONE);
 		return;
 	}
-	judge_error(call->user, "put", deed->key, r);
+	judge_error(call, "put", deed->key, r);
 	if (r == TIFFIN_E_EXISTS && deed->replaces)
 		sim_fail("put \"%s\": EXISTS though it replaces", ledger_key(deed->key));
 	if (r == TIFFIN_E_EXISTS)
@@ -86,7 +87,7 @@ close_get(const struct call *call, unsigned key, const uint8_t *bytes, uint64_t 
 	else if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call->t0);
 	else
-		judge_error(call->user, "get", key, r);
+		judge_error(call, "get", key, r);
 }
 
 /* ---- calls ---- */
@@ -172,7 +173,7 @@ do_range(struct user *user)
 	else if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call.t0);
 	else if (r != 0)
-		judge_error(user, "get_range", key, r);
+		judge_error(&call, "get_range", key, r);
 }
 
 static void
@@ -240,7 +241,7 @@ close_deed(const struct call *call, struct deed *deed, const char *what, int r)
 		return;
 	}
 	if (!call->user->proc.is_dead)
-		judge_error(call->user, what, deed->key, r);
+		judge_error(call, what, deed->key, r);
 	ledger_end(deed, is_refusal && is_clean(call) && !call->user->proc.is_dead ? FATE_NOTHING
 										   : FATE_UNKNOWN);
 	if (deed->fate == FATE_NOTHING && r == TIFFIN_E_NOT_FOUND)
@@ -292,7 +293,7 @@ do_stat(struct user *user)
 	if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call.t0);
 	else if (r != 0)
-		judge_error(user, "stat", key, r);
+		judge_error(&call, "stat", key, r);
 }
 
 static void
@@ -302,10 +303,10 @@ do_list(struct user *user)
 	struct tiffin_stat stat;
 	const char *key;
 	char last[32] = "";
+	struct call call = call_begin(user);
 	int r = tiffin_list_open(user->client, sim_chance(2) ? "" : "d", sim_chance(2) ? '/' : 0,
 				 NULL, &list);
 
-	call_begin(user);
 	if (r != 0)
 		return;
 	while ((r = tiffin_list_next(list, &key, &stat)) == 1) {
@@ -315,7 +316,7 @@ do_list(struct user *user)
 	}
 	tiffin_list_close(list);
 	if (r < 0 && !user->proc.is_dead)
-		judge_error(user, "list", 0, r);
+		judge_error(&call, "list", 0, r);
 }
 
 /* A version is read at leisure while others replace and remove it. */
@@ -348,7 +349,7 @@ do_view(struct user *user)
 	}
 	/* a fence for an earlier put of ours cuts our reading there, too; it may be tried again */
 	if (r != 0 && r != TIFFIN_E_UNREACHABLE && !user->proc.is_dead)
-		judge_error(user, "view", key, r);
+		judge_error(&call, "view", key, r);
 	tiffin_view_close(view);
 }
 
@@ -398,7 +399,7 @@ do_stream(struct user *user)
 		tiffin_put_abort(put);
 		ledger_end(deed, FATE_NOTHING);
 		if (r != 0 && !user->proc.is_dead)
-			judge_error(user, "write", key, r);
+			judge_error(&call, "write", key, r);
 		return;
 	}
 	r = tiffin_put_commit(put, NULL, 0, NULL);

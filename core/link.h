@@ -38,8 +38,8 @@ struct link_session {
 /* One answer; the payload lives in `reply` until link_reply_fini(). */
 struct link_reply {
 	uint32_t status; /* enum status, of the whole request */
-	bool is_repeat;  /* the request had gone out before, over a connection that broke: it may have
-			    been carried out then, by a master that has forgotten it */
+	bool is_repeat;  /* the request had gone out before, over a connection that broke: it may
+			    have  been carried out then, by a master that has forgotten it */
 	struct cursor payload;
 	struct buf bytes;    /* the frame it came in */
 	struct arena *arena; /* for decoding; freed with the reply */

@@ -375,10 +375,11 @@ struct tiffin_mount_options {
 };
 
 /*
- * tiffin_mount -- lend memory of this process as a segment, until tiffin_unmount() or tiffin_close().
+ * tiffin_mount -- lend memory of this process as a segment, until tiffin_unmount() or
+ * tiffin_close().
  *
- * With a path tiffin_close() leaves the bytes in the file and the master waiting: who mounts the same
- * file within the master's client_ttl and client_grace lends every object on.
+ * With a path tiffin_close() leaves the bytes in the file and the master waiting: who mounts the
+ * same file within the master's client_ttl and client_grace lends every object on.
  */
 TIFFIN_API int tiffin_mount(struct tiffin_client *client,
 			    const struct tiffin_mount_options *options, uint64_t *ret_segment_id);

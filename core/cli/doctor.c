@@ -336,8 +336,9 @@ look_rdma(struct cli *cli, struct doctor_finding *finding)
 
 	(void)cli;
 	for (size_t i = 0; i < n && len < sizeof(text) - 1; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s (%u of %u ports active)",
-					i > 0 ? ", " : "", devices[i].name, devices[i].n_ports_active,
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"%s%s (%u of %u ports active)", i > 0 ? ", " : "",
+					devices[i].name, devices[i].n_ports_active,
 					devices[i].n_ports);
 	if (!rdma_is_built())
 		conclude(finding, DOCTOR_OK, "", "built without it");
@@ -351,22 +352,14 @@ look_rdma(struct cli *cli, struct doctor_finding *finding)
 }
 
 static const struct doctor_examination examinations[] = {
-	{"kernel", look_kernel},
-	{"programs", look_programs},
-	{"run directory", look_run},
-	{"state directory", look_state},
-	{"memory", look_memory},
-	{"pinned memory", look_memlock},
-	{"descriptors", look_files},
-	{"rdma", look_rdma},
-	{"/dev/shm", look_shm},
-	{"huge pages", look_huge_pages},
-	{"fuse", look_fuse},
-	{"fusermount3", look_fusermount},
-	{"sqlite3", look_sqlite},
-	{"congestion control", look_congestion},
-	{"clock", look_clock},
-	{"master", look_master},
+	{"kernel", look_kernel},     {"programs", look_programs},
+	{"run directory", look_run}, {"state directory", look_state},
+	{"memory", look_memory},     {"pinned memory", look_memlock},
+	{"descriptors", look_files}, {"rdma", look_rdma},
+	{"/dev/shm", look_shm},      {"huge pages", look_huge_pages},
+	{"fuse", look_fuse},         {"fusermount3", look_fusermount},
+	{"sqlite3", look_sqlite},    {"congestion control", look_congestion},
+	{"clock", look_clock},       {"master", look_master},
 };
 
 const struct doctor_examination *

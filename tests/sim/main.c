@@ -159,6 +159,7 @@ calm_down(void)
 	sim_say("---- calm");
 	fate.is_over = true;
 	sim_is_calm = true;
+	user_habits.calm_ns = sim_now();
 	memset(net.parted_until_ns, 0, sizeof(net.parted_until_ns));
 	for (unsigned i = 0; i < n_depots; i++)
 		memset(depots[i].parted_until_ns, 0, sizeof(depots[i].parted_until_ns));

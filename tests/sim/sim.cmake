@@ -22,5 +22,5 @@ add_executable(sim ${SIM_SOURCES} ${SIM_DIR}/master.o)
 target_link_libraries(sim PRIVATE tiffin_core PkgConfig::SQLITE)
 target_link_options(sim PRIVATE -Wl,--wrap=lock_wait)
 
-add_test(NAME sim/short COMMAND sim --seeds 1..8)
+add_test(NAME sim/short COMMAND sim --seeds 1..20)
 set_tests_properties(sim/short PROPERTIES LABELS sim TIMEOUT 120)

@@ -16,7 +16,8 @@
 struct user_habits {
 	unsigned n_keys;
 	uint64_t len_max;
-	bool is_strict; /* everything works: an error is a fault */
+	bool is_strict; /* everything works: an error of a call begun in the calm is a fault */
+	uint64_t calm_ns;
 	bool is_over;   /* begin nothing any more */
 	bool has_flips; /* sums may be found wrong */
 	bool is_renaming;

@@ -25,7 +25,8 @@ shape(const struct list *list)
 {
 	int ids = 0;
 
-	list_each(list, link) ids = ids * 10 + list_of(link, const struct put, at)->id;
+	list_each(list, link)
+		ids = ids * 10 + list_of(link, const struct put, at)->id;
 	return ids;
 }
 
@@ -134,8 +135,9 @@ each_safe__may_remove_the_link_it_stands_on(void **state)
 		list_push_back(&list, &puts[i].at);
 	}
 
-	list_each_safe(&list, link) if (list_of(link, struct put, at)->id % 2 == 0)
-		list_remove(link);
+	list_each_safe(&list, link)
+		if (list_of(link, struct put, at)->id % 2 == 0)
+			list_remove(link);
 
 	assert_int_equal(shape(&list), 13);
 }

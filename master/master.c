@@ -154,11 +154,12 @@ fill_object(const struct loading *loading, struct object *object, const struct r
 		return err_up(r);
 	if (object->n_replicas == 0 && object->len_bytes > 0)
 		return refuse(loading, "an object without replicas", object->id);
-	if (index_get(object->tenant->index, record->key, record->key_len) != NULL)
-		return refuse(loading, "two objects of one key", object->id);
 	r = books_enter(loading->master, object, &old);
-	assert(old == NULL);
-	return err_up(r);
+	if (r < 0 || old == NULL)
+		return err_up(r);
+	books_leave(loading->master, object);
+	scrap_unloaded(old);
+	return refuse(loading, "two objects of one key", object->id);
 }
 
 static int

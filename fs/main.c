@@ -147,6 +147,8 @@ serve(struct daemon *d)
 	fs_mount_close(mount);
 	if (d->opts.pidfile[0] != '\0')
 		unlink(d->opts.pidfile);
+	if (status == FS_EXIT_SYSTEM)
+		return complain(status, "no thread, descriptor or memory to serve with");
 	return status;
 }
 

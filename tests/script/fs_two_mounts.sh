@@ -15,7 +15,7 @@ soon() { wait_for 2 sh -c "$2" || die "$1: not seen within 2 s"; }
 up 256MiB
 mount_start
 other_start
-trap 'fusermount3 -uz "$N" 2>/dev/null; clean_up' EXIT
+trap 'code=$?; fusermount3 -uz "$N" 2>/dev/null; (exit $code); clean_up' EXIT
 
 mkdir "$M/d"
 echo one >"$M/d/f"

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 FILE=/dev/shm/$(basename "$T").seg
-trap 'rm -f "$FILE"; clean_up' EXIT
+trap 'code=$?; rm -f "$FILE"; (exit $code); clean_up' EXIT
 
 master_start
 provider_start p1 64MiB --path="$FILE"

@@ -58,6 +58,13 @@ books_find(struct master *master, struct tenant *tenant, const uint8_t *key, siz
 	return object;
 }
 
+/*
+ * Leased again within a second, it stays where it is in the order: its neighbours' memory is left
+ * alone.  Ticks of 256 ms wrap after four hours; who is not leased for just so long stays once.
+ */
+#define LRU_TICK_MS 256
+#define LRU_GRAIN   4
+
 #define FIND_AT_ONCE 64
 
 static void
@@ -137,6 +144,7 @@ books_enter(struct master *master, struct object *object, struct object **ret_ol
 	object->is_indexed = true;
 	if (object->len_bytes > 0)
 		list_push_front(&master->lru, &object->at_lru);
+	object->lru_tick = (uint16_t)(master->now_ms / LRU_TICK_MS);
 	count_object(master, object, +1);
 	*ret_old = old == NULL ? NULL : object_of(old);
 	if (*ret_old != NULL)
@@ -364,21 +372,27 @@ with_margin(uint64_t len_ms)
 	return len_ms + len_ms / 64 + 10;
 }
 
-/* Leased again so soon, it stays where it is in the order: its neighbours' memory is left alone. */
-#define LRU_GRAIN_MS 100
+static void
+lru_touch(struct master *master, struct object *object)
+{
+	uint16_t tick = (uint16_t)(master->now_ms / LRU_TICK_MS);
+
+	if ((uint16_t)(tick - object->lru_tick) < LRU_GRAIN)
+		return;
+	object->lru_tick = tick;
+	if (!object->is_indexed || !list_link_is_on(&object->at_lru))
+		return; /* a ghost hangs on its own list */
+	list_remove(&object->at_lru);
+	list_push_front(&master->lru, &object->at_lru);
+}
 
 static void
 lease_stretch(struct master *master, struct object *object, uint64_t len_ms)
 {
 	uint64_t until_ms = num_add_sat(master->now_ms, with_margin(len_ms));
-	bool is_late = until_ms >= num_add_sat(object->lease_until_ms, LRU_GRAIN_MS);
 
 	object->lease_until_ms = num_max(object->lease_until_ms, until_ms);
-	if (is_late && object->is_indexed &&
-	    list_link_is_on(&object->at_lru)) { /* a ghost hangs on its own list */
-		list_remove(&object->at_lru);
-		list_push_front(&master->lru, &object->at_lru);
-	}
+	lru_touch(master, object);
 }
 
 uint32_t

@@ -44,6 +44,7 @@ struct object {
 	struct replica *replicas;
 	uint8_t *attr; /* owned, attr_len bytes, or NULL */
 	uint16_t attr_len;
+	uint16_t lru_tick; /* when it was last brought to the front */
 	uint8_t n_replicas;
 	bool has_crc;
 	bool is_indexed, is_ghost;

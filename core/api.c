@@ -16,9 +16,10 @@
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
 
-#define OPEN_MS  5000
-#define GRACE_MS 100  /* calls under way may end by themselves for so long when we close */
-#define LEAVE_MS 1000 /* a master that is silent is not waited for any longer at the end */
+#define OPEN_MS   5000
+#define GRACE_MS  100  /* calls under way may end by themselves for so long when we close */
+#define SETTLE_MS 300  /* those that are cut off then may look about once more */
+#define LEAVE_MS  1000 /* a master that is silent is not waited for any longer at the end */
 
 static pthread_once_t home_once = PTHREAD_ONCE_INIT;
 static struct home home_ours;
@@ -239,8 +240,11 @@ tiffin_close(struct tiffin_client *client)
 	atomic_fetch_sub(&client->n_calls, 1);
 
 	wait_for_calls(client, GRACE_MS);
-	if (atomic_load(&client->n_calls) > 0)
+	if (atomic_load(&client->n_calls) > 0) {
 		engine_stop(client->engine); /* they wait for peers: no longer */
+		/* who asked the master after our goodbye would join again */
+		wait_for_calls(client, SETTLE_MS);
+	}
 	beat_stop(client);
 	lease_keeper_flush(client);
 	if (!mount_close_all(client, clock_ns(client->clock) + LEAVE_MS * NS_PER_MS))

@@ -189,12 +189,14 @@ on_progress(void *arg, uint64_t done_bytes, uint64_t all_bytes)
 
 /* ---- the program ----------------------------------------------------------------------- */
 
+/* Somebody may wait for the line: a write that fails once is tried again, but who is gone is gone.
+ */
 static void
 write_line(int fd, const char *line)
 {
-	ssize_t n = write(fd, line, strlen(line));
-
-	(void)n; /* whoever waits for it may have gone */
+	for (int tries = 0; tries < 3; tries++)
+		if (write(fd, line, strlen(line)) >= 0)
+			return;
 }
 
 /* write_pidfile -- 0 or the exit code. */

@@ -119,7 +119,8 @@ ready(void *arg)
 
 	write_pidfile(&d->opts);
 	if (d->opts.ready_fd >= 0) {
-		if (write(d->opts.ready_fd, "ready\n", 6) < 0)
+		if (write(d->opts.ready_fd, "ready\n", 6) < 0 &&
+		    write(d->opts.ready_fd, "ready\n", 6) < 0) /* once more: somebody may wait */
 			log_event(LOG_WARN, "fs_ready_fd", "errno=%d", errno);
 		close(d->opts.ready_fd);
 	}

@@ -160,12 +160,14 @@ fill_defaults(struct master_options *opts, char *why, size_t why_cap)
 	return err_up(r);
 }
 
+/* Somebody may wait for the line: a write that fails once is tried again, but who is gone is gone.
+ */
 static void
 write_line(int fd, const char *line)
 {
-	ssize_t n = write(fd, line, strlen(line));
-
-	(void)n; /* whoever waits for it may have gone */
+	for (int tries = 0; tries < 3; tries++)
+		if (write(fd, line, strlen(line)) >= 0)
+			return;
 }
 
 static int

@@ -304,7 +304,7 @@ master_receive(struct peer *peer, const struct frame *frame)
 /* ---- time ---- */
 
 static void
-release(struct master *master, struct list *held, uint64_t done)
+release(struct list *held, uint64_t done)
 {
 	list_each_safe(held, link) {
 		struct answer *answer = list_of(link, struct answer, at_held);
@@ -318,14 +318,13 @@ release(struct master *master, struct list *held, uint64_t done)
 		if (!answer->is_lasting)
 			answer_free(answer);
 	}
-	(void)master;
 }
 
 void
 dispatch_release(struct master *master)
 {
-	release(master, &master->held, master->progress.committed);
-	release(master, &master->held_sync, master->progress.synced);
+	release(&master->held, master->progress.committed);
+	release(&master->held_sync, master->progress.synced);
 }
 
 struct peer *

@@ -308,7 +308,7 @@ master_new(const struct master_config *config, struct store **store_taken,
 }
 
 static void
-free_objects(struct master *master, struct map *objects)
+free_objects(struct map *objects)
 {
 	size_t at = 0;
 	uint64_t id;
@@ -326,7 +326,6 @@ free_objects(struct master *master, struct map *objects)
 		object_free(object);
 	}
 	map_fini(objects);
-	(void)master;
 }
 
 /* We end, not the client: nothing of it is lost, and the books say nothing of its puts. */
@@ -351,8 +350,8 @@ master_free(struct master *master)
 		master_peer_free(list_of(link, struct peer, at_master));
 	while (list_first(&master->heard) != NULL)
 		forget_client(master, list_of(list_first(&master->heard), struct client, at_heard));
-	free_objects(master, &master->objects);
-	free_objects(master, &master->ghosts);
+	free_objects(&master->objects);
+	free_objects(&master->ghosts);
 	list_each_safe(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 

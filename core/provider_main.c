@@ -8,8 +8,6 @@
  *
  * Signals are blocked in all threads and taken by the main one alone.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,10 +19,11 @@
 #include "core/tiffin.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
+#include "transfer/base/program.h"
 
 /* Exit codes, as in tiffin-provider(8). */
 enum {
-	EXIT_USAGE = 2,
+	EXIT_USAGE = PROGRAM_EXIT_USAGE,
 	EXIT_SYSTEM = 3,
 	EXIT_UNREACHABLE = 4, /* no master there */
 	EXIT_IN_USE = 5,      /* the file, the name or the address belongs to another provider */
@@ -49,11 +48,17 @@ static const char usage[] =
 	"\n";
 
 static int
-fail(int code, const char *why)
+own_word(const char *word)
 {
-	fprintf(stderr, "tiffin-provider: %s\n", why);
-	return code;
+	return strcmp(word, "--foreground") == 0 ? PROGRAM_GOES_ON : PROGRAM_WORD_UNKNOWN;
 }
+
+static const struct program program = {
+	.name = "tiffin-provider",
+	.usage = usage,
+	.options = &provider_options_list,
+	.own_word = own_word,
+};
 
 static int
 exit_of(int r)
@@ -77,40 +82,6 @@ exit_of(int r)
 	default:
 		return EXIT_SYSTEM;
 	}
-}
-
-/* take_words -- what ends the program at once; -1: go on. */
-static int
-take_words(struct provider_options *opts, int argc, char **argv)
-{
-	char why[512];
-	bool dump = false;
-	int n = options_args(&provider_options_list, opts, argc, argv, why, sizeof(why));
-
-	if (n < 0)
-		return fail(EXIT_USAGE, why);
-	for (int i = 1; i < n; i++) {
-		if (strcmp(argv[i], "--help") == 0) {
-			fputs(usage, stdout);
-			options_print_help(&provider_options_list, stdout);
-			return 0;
-		}
-		if (strcmp(argv[i], "--version") == 0) {
-			puts("tiffin-provider " TIFFIN_VERSION);
-			return 0;
-		}
-		if (strcmp(argv[i], "--dump-config") == 0) {
-			dump = true;
-		} else if (strcmp(argv[i], "--foreground") != 0) {
-			snprintf(why, sizeof(why), "%.200s: no such option; see --help", argv[i]);
-			return fail(EXIT_USAGE, why);
-		}
-	}
-	if (dump) {
-		options_print(&provider_options_list, opts, stdout);
-		return 0;
-	}
-	return -1;
 }
 
 static bool
@@ -174,10 +145,8 @@ on_progress(void *arg, uint64_t done_bytes, uint64_t all_bytes)
 	const bool *is_terminal = arg;
 	char done[32], all[32];
 
-	if (is_to_end()) {
-		fprintf(stderr, "tiffin-provider: interrupted\n");
-		_exit(EXIT_INTERRUPTED); /* nothing was mounted: there is nothing to give back */
-	}
+	if (is_to_end()) /* nothing was mounted: there is nothing to give back */
+		_exit(program_fail(&program, EXIT_INTERRUPTED, "interrupted"));
 	if (!*is_terminal)
 		return;
 	fprintf(stderr, "\rmaking memory ready: %s of %s (%u%%)%s",
@@ -189,34 +158,17 @@ on_progress(void *arg, uint64_t done_bytes, uint64_t all_bytes)
 
 /* ---- the program ----------------------------------------------------------------------- */
 
-/* Somebody may wait for the line: a write that fails once is tried again, but who is gone is gone.
- */
-static void
-write_line(int fd, const char *line)
-{
-	for (int tries = 0; tries < 3; tries++)
-		if (write(fd, line, strlen(line)) >= 0)
-			return;
-}
-
-/* write_pidfile -- 0 or the exit code. */
+/* note_pid -- 0 or the exit code. */
 static int
-write_pidfile(const char *path)
+note_pid(const char *path)
 {
-	char line[4200];
-	int fd;
+	char why[4200];
+	int r = program_write_pidfile(path);
 
-	if (path[0] == '\0')
+	if (r == 0)
 		return 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0) {
-		snprintf(line, sizeof(line), "%s: %s", path, strerror(errno));
-		return fail(EXIT_SYSTEM, line);
-	}
-	snprintf(line, sizeof(line), "%ld\n", (long)getpid());
-	write_line(fd, line);
-	close(fd);
-	return 0;
+	snprintf(why, sizeof(why), "%s: %s", path, strerror(-r));
+	return program_fail(&program, EXIT_SYSTEM, why);
 }
 
 static void
@@ -249,8 +201,7 @@ tell_ready(const struct provider_options *opts, const char *name, uint64_t segme
 	if (opts->ready_fd == 0)
 		return;
 	snprintf(line, sizeof(line), "ready segment=%" PRIu64 " name=%.255s\n", segment_id, name);
-	write_line((int)opts->ready_fd, line);
-	close((int)opts->ready_fd);
+	program_ready((int)opts->ready_fd, line);
 }
 
 /* mount -- a provider that was killed a moment ago may not have let go of its file yet, and what
@@ -295,16 +246,15 @@ lend(const struct provider_options *opts, struct tiffin_client *client, const ch
 
 	r = mount(client, &options, opts, &segment_id);
 	if (r != 0)
-		return fail(exit_of(r), tiffin_why());
-	r = write_pidfile(opts->pidfile);
+		return program_fail(&program, exit_of(r), tiffin_why());
+	r = note_pid(opts->pidfile);
 	if (r != 0)
 		return r;
 	tell_ready(opts, name, segment_id);
 
 	wait_for_end();
 	log_event(LOG_INFO, "provider_ending", "segment=%" PRIu64, segment_id);
-	if (opts->pidfile[0] != '\0')
-		unlink(opts->pidfile);
+	program_drop_pidfile(opts->pidfile);
 	return 0;
 }
 
@@ -325,7 +275,7 @@ run(const struct provider_options *opts)
 	name_segment(opts, name, sizeof(name));
 	r = tiffin_open(&options, &client);
 	if (r != 0)
-		return fail(exit_of(r), tiffin_why());
+		return program_fail(&program, exit_of(r), tiffin_why());
 	r = lend(opts, client, name);
 	tiffin_close(client);
 	return r;
@@ -339,13 +289,15 @@ main(int argc, char **argv)
 	int r;
 
 	if (options_init(&provider_options_list, &opts) < 0)
-		return fail(EXIT_SYSTEM, "out of memory");
-	r = take_words(&opts, argc, argv);
-	if (r < 0 && !is_mode(opts.socket_mode))
-		r = fail(EXIT_USAGE, "socket_mode: not an octal mode, such as 0600");
-	if (r < 0 && log_level_parse(opts.log_level, &level) < 0)
-		r = fail(EXIT_USAGE, "log_level: not one of error, warn, info, debug");
-	if (r < 0) {
+		return program_fail(&program, EXIT_SYSTEM, "out of memory");
+	r = program_words(&program, &opts, argc, argv);
+	if (r == PROGRAM_GOES_ON && !is_mode(opts.socket_mode))
+		r = program_fail(&program, EXIT_USAGE,
+				 "socket_mode: not an octal mode, such as 0600");
+	if (r == PROGRAM_GOES_ON && log_level_parse(opts.log_level, &level) < 0)
+		r = program_fail(&program, EXIT_USAGE,
+				 "log_level: not one of error, warn, info, debug");
+	if (r == PROGRAM_GOES_ON) {
 		log_set_sink(log_to_stderr, NULL, level);
 		block_signals();
 		r = run(&opts);

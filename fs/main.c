@@ -21,6 +21,7 @@
 #include "fs/mount.h"
 #include "fs/syslog_sink.h"
 #include "transfer/base/log.h"
+#include "transfer/base/program.h"
 
 #define LINE_MAX_BYTES 600
 
@@ -29,12 +30,8 @@ struct daemon {
 	int parent_fd; /* -1: there is none, or it was told */
 };
 
-static int
-complain(int status, const char *why)
-{
-	fprintf(stderr, "tiffinfs: %s\n", why);
-	return status;
-}
+/* Its words are those of mount(8): fs/options.h. */
+static const struct program program = {.name = "tiffinfs"};
 
 /* ---- logs ---- */
 
@@ -99,31 +96,16 @@ tell_parent(struct daemon *d, int status)
 }
 
 static void
-write_pidfile(const struct fs_options *opts)
-{
-	FILE *file;
-
-	if (opts->pidfile[0] == '\0')
-		return;
-	file = fopen(opts->pidfile, "we");
-	if (file == NULL || fprintf(file, "%d\n", (int)getpid()) < 0)
-		log_event(LOG_WARN, "fs_pidfile", "path=\"%s\" errno=%d", opts->pidfile, errno);
-	if (file != NULL)
-		fclose(file);
-}
-
-static void
 ready(void *arg)
 {
 	struct daemon *d = arg;
+	int r;
 
-	write_pidfile(&d->opts);
-	if (d->opts.ready_fd >= 0) {
-		if (write(d->opts.ready_fd, "ready\n", 6) < 0 &&
-		    write(d->opts.ready_fd, "ready\n", 6) < 0) /* once more: somebody may wait */
-			log_event(LOG_WARN, "fs_ready_fd", "errno=%d", errno);
-		close(d->opts.ready_fd);
-	}
+	r = program_write_pidfile(d->opts.pidfile);
+	if (r < 0)
+		log_event(LOG_WARN, "fs_pidfile", "path=\"%s\" errno=%d", d->opts.pidfile, -r);
+	if (d->opts.ready_fd >= 0)
+		program_ready(d->opts.ready_fd, "ready\n");
 	if (!d->opts.is_foreground)
 		leave_terminal(&d->opts);
 	tell_parent(d, FS_EXIT_OK);
@@ -142,14 +124,14 @@ serve(struct daemon *d)
 	status = fs_mount_open(&d->opts, &mount, why, sizeof(why));
 	if (status != FS_EXIT_OK) {
 		log_event(LOG_ERROR, "fs_mount", "status=%d why=\"%s\"", status, why);
-		return complain(status, why);
+		return program_fail(&program, status, why);
 	}
 	status = fs_mount_serve(mount, ready, d);
 	fs_mount_close(mount);
-	if (d->opts.pidfile[0] != '\0')
-		unlink(d->opts.pidfile);
+	program_drop_pidfile(d->opts.pidfile);
 	if (status == FS_EXIT_SYSTEM)
-		return complain(status, "no thread, descriptor or memory to serve with");
+		return program_fail(&program, status,
+				    "no thread, descriptor or memory to serve with");
 	return status;
 }
 
@@ -194,7 +176,8 @@ wait_for_child(int fd)
 		n = read(fd, &byte, 1);
 	} while (n < 0 && errno == EINTR);
 	return n == 1 ? byte
-		      : complain(FS_EXIT_SYSTEM, "the daemon died before the mount was ready");
+		      : program_fail(&program, FS_EXIT_SYSTEM,
+				     "the daemon died before the mount was ready");
 }
 
 static int
@@ -204,10 +187,10 @@ run_in_background(struct daemon *d)
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return complain(FS_EXIT_SYSTEM, strerrordesc_np(errno));
+		return program_fail(&program, FS_EXIT_SYSTEM, strerrordesc_np(errno));
 	pid = fork();
 	if (pid < 0)
-		return complain(FS_EXIT_SYSTEM, strerrordesc_np(errno));
+		return program_fail(&program, FS_EXIT_SYSTEM, strerrordesc_np(errno));
 	if (pid > 0) {
 		close(fds[1]);
 		return wait_for_child(fds[0]);
@@ -217,7 +200,7 @@ run_in_background(struct daemon *d)
 	d->parent_fd = fds[1];
 	setsid();
 	if (chdir("/") < 0)
-		return complain(FS_EXIT_SYSTEM, strerrordesc_np(errno));
+		return program_fail(&program, FS_EXIT_SYSTEM, strerrordesc_np(errno));
 	return run(d);
 }
 
@@ -266,7 +249,7 @@ begin(struct daemon *d)
 	if (r == 0)
 		r = make_absolute(&d->opts.key_file);
 	if (r < 0)
-		return complain(FS_EXIT_SYSTEM, strerrordesc_np(-r));
+		return program_fail(&program, FS_EXIT_SYSTEM, strerrordesc_np(-r));
 	return d->opts.is_foreground ? run(d) : run_in_background(d);
 }
 
@@ -278,9 +261,9 @@ main(int argc, char **argv)
 	int status;
 
 	if (fs_options_init(&d.opts) < 0)
-		return complain(FS_EXIT_SYSTEM, "no memory");
+		return program_fail(&program, FS_EXIT_SYSTEM, "no memory");
 	if (fs_options_args(&d.opts, argc, argv, why, sizeof(why)) < 0)
-		status = complain(FS_EXIT_USAGE, why);
+		status = program_fail(&program, FS_EXIT_USAGE, why);
 	else
 		status = begin(&d);
 	fs_options_fini(&d.opts);

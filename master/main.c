@@ -2,7 +2,6 @@
 
 /* main.c -- tiffin-master: options, the books, the loop, and a good end. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,10 +15,11 @@
 #include "transfer/base/home.h"
 #include "transfer/base/log.h"
 #include "transfer/base/loop.h"
+#include "transfer/base/program.h"
 
 /* Exit codes, as in tiffin-master(8). */
 enum {
-	EXIT_USAGE = 2,
+	EXIT_USAGE = PROGRAM_EXIT_USAGE,
 	EXIT_SYSTEM = 3,
 	EXIT_ADDRESS = 4, /* can't listen there */
 	EXIT_IN_USE = 5,  /* another master has the database */
@@ -39,6 +39,15 @@ static const char usage[] =
 	"  --version        the version\n"
 	"\n";
 
+static int own_word(const char *word);
+
+static const struct program program = {
+	.name = "tiffin-master",
+	.usage = usage,
+	.options = &master_options_list,
+	.own_word = own_word,
+};
+
 static struct loop *signal_loop; /* set before signals are caught */
 static volatile sig_atomic_t is_ending;
 
@@ -51,13 +60,6 @@ on_signal(int number)
 }
 
 static int
-fail(int code, const char *why)
-{
-	fprintf(stderr, "tiffin-master: %s\n", why);
-	return code;
-}
-
-static int
 new_key(const char *path)
 {
 	char why[4200];
@@ -66,43 +68,17 @@ new_key(const char *path)
 	if (r == 0)
 		return 0;
 	snprintf(why, sizeof(why), "%s: %s", path, strerror(-r));
-	return fail(EXIT_SYSTEM, why);
+	return program_fail(&program, EXIT_SYSTEM, why);
 }
 
-/* What ends the program at once.  -1: go on. */
 static int
-take_words(struct master_options *opts, int argc, char **argv)
+own_word(const char *word)
 {
-	char why[512];
-	bool dump = false;
-	int n = options_args(&master_options_list, opts, argc, argv, why, sizeof(why));
+	static const char key[] = "--new-key=";
 
-	if (n < 0)
-		return fail(EXIT_USAGE, why);
-	for (int i = 1; i < n; i++) {
-		if (strcmp(argv[i], "--help") == 0) {
-			fputs(usage, stdout);
-			options_print_help(&master_options_list, stdout);
-			return 0;
-		}
-		if (strcmp(argv[i], "--version") == 0) {
-			puts("tiffin-master " TIFFIN_VERSION);
-			return 0;
-		}
-		if (strncmp(argv[i], "--new-key=", 10) == 0)
-			return new_key(argv[i] + 10);
-		if (strcmp(argv[i], "--dump-config") == 0) {
-			dump = true;
-			continue;
-		}
-		snprintf(why, sizeof(why), "%s: no such option; see tiffin-master --help", argv[i]);
-		return fail(EXIT_USAGE, why);
-	}
-	if (dump) {
-		options_print(&master_options_list, opts, stdout);
-		return 0;
-	}
-	return -1;
+	if (strncmp(word, key, sizeof(key) - 1) != 0)
+		return PROGRAM_WORD_UNKNOWN;
+	return new_key(word + sizeof(key) - 1);
 }
 
 /* Settings that stand each for itself are judged by options.def; here are those that belong
@@ -160,33 +136,6 @@ fill_defaults(struct master_options *opts, char *why, size_t why_cap)
 	return err_up(r);
 }
 
-/* Somebody may wait for the line: a write that fails once is tried again, but who is gone is gone.
- */
-static void
-write_line(int fd, const char *line)
-{
-	for (int tries = 0; tries < 3; tries++)
-		if (write(fd, line, strlen(line)) >= 0)
-			return;
-}
-
-static int
-write_pidfile(const char *path)
-{
-	char line[32];
-	int fd;
-
-	if (path[0] == '\0')
-		return 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return err_new(-errno);
-	snprintf(line, sizeof(line), "%ld\n", (long)getpid());
-	write_line(fd, line);
-	close(fd);
-	return 0;
-}
-
 static void
 wake_loop(void *arg)
 {
@@ -211,25 +160,23 @@ serve(const struct master_options *opts, struct master *master, struct loop *loo
 	int r = server_new(&config, &server, why, sizeof(why));
 
 	if (r != 0)
-		return fail(EXIT_ADDRESS, why);
-	r = write_pidfile(opts->pidfile);
+		return program_fail(&program, EXIT_ADDRESS, why);
+	r = program_write_pidfile(opts->pidfile);
 	if (r < 0) {
 		snprintf(why, sizeof(why), "%.300s: %s", opts->pidfile, strerror(-r));
-		return fail(EXIT_SYSTEM, why);
+		return program_fail(&program, EXIT_SYSTEM, why);
 	}
 	log_event(LOG_INFO, "master_ready", "listen=\"%s\" db=%s", server_addresses(server),
 		  opts->db);
 	if (opts->ready_fd != 0) {
 		snprintf(why, sizeof(why), "ready %.400s\n", server_addresses(server));
-		write_line((int)opts->ready_fd, why);
-		close((int)opts->ready_fd);
+		program_ready((int)opts->ready_fd, why);
 	}
 	while (!is_ending && r >= 0)
 		r = server_turn(server);
-	if (opts->pidfile[0] != '\0')
-		unlink(opts->pidfile);
+	program_drop_pidfile(opts->pidfile);
 	log_event(LOG_INFO, "master_ending", "db=%s", opts->db);
-	return r < 0 ? fail(EXIT_SYSTEM, err_trail(why, sizeof(why))) : 0;
+	return r < 0 ? program_fail(&program, EXIT_SYSTEM, err_trail(why, sizeof(why))) : 0;
 }
 
 static int
@@ -277,12 +224,12 @@ keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
 	int r = rand_init_os(&rand);
 
 	if (r < 0)
-		return fail(EXIT_SYSTEM, strerror(-r));
+		return program_fail(&program, EXIT_SYSTEM, strerror(-r));
 	r = store_open(&store_config, &store, why, sizeof(why));
 	if (r == 0)
 		r = master_new(&config, &store, &master, why, sizeof(why));
 	if (r != 0)
-		return fail(code_of(r), why);
+		return program_fail(&program, code_of(r), why);
 	return serve(opts, master, loop, mode);
 }
 
@@ -298,23 +245,24 @@ run(struct master_options *opts)
 	int r;
 
 	if (wrong != NULL)
-		return fail(EXIT_USAGE, wrong);
+		return program_fail(&program, EXIT_USAGE, wrong);
 	if (log_level_parse(opts->log_level, &level) < 0)
-		return fail(EXIT_USAGE, "log_level: none of error, warn, info, debug");
+		return program_fail(&program, EXIT_USAGE,
+				    "log_level: none of error, warn, info, debug");
 	log_set_sink(log_to_stderr, NULL, level);
 	r = fill_defaults(opts, why, sizeof(why));
 	if (r < 0)
-		return fail(EXIT_SYSTEM, why);
+		return program_fail(&program, EXIT_SYSTEM, why);
 	if (opts->key_file[0] != '\0' && (r = key_load(opts->key_file, &key)) < 0) {
 		snprintf(why, sizeof(why), "%s: %s", opts->key_file,
 			 r == -EINVAL   ? "not a cluster key (64 hexadecimal digits)"
 			 : r == -EACCES ? "others may read it: chmod 600"
 					: strerror(-r));
-		return fail(EXIT_USAGE, why);
+		return program_fail(&program, EXIT_USAGE, why);
 	}
 	r = loop_new(&loop);
 	if (r < 0)
-		return fail(EXIT_SYSTEM, strerror(-r));
+		return program_fail(&program, EXIT_SYSTEM, strerror(-r));
 	signal_loop = loop;
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
@@ -329,9 +277,9 @@ main(int argc, char **argv)
 	int code;
 
 	if (options_init(&master_options_list, &opts) < 0)
-		return fail(EXIT_SYSTEM, "out of memory");
-	code = take_words(&opts, argc, argv);
-	if (code < 0)
+		return program_fail(&program, EXIT_SYSTEM, "out of memory");
+	code = program_words(&program, &opts, argc, argv);
+	if (code == PROGRAM_GOES_ON)
 		code = run(&opts);
 	options_fini(&master_options_list, &opts);
 	return code;

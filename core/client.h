@@ -80,6 +80,8 @@ struct tiffin_client {
 	uint64_t quiet_epoch;  /* as told in the last ping; older grants may not be used any more */
 	uint64_t master_epoch; /* as last seen */
 	uint32_t n_joins;      /* as last seen */
+	uint32_t n_adopted;    /* mounts of memory that had been lent before */
+	bool has_asked;        /* for room to write in, ever */
 	uint64_t rejoined_at_ns;
 };
 

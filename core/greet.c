@@ -206,6 +206,7 @@ join(struct talk *talk, const struct greet_config *config, const struct rep_hell
 		.client_ttl_ms = rep.client_ttl_ms,
 		.n_joins = session->n_joins + 1,
 		.was_known = rep.was_known != 0,
+		.fresh_join = rep.was_known != 0 ? session->fresh_join : session->n_joins + 1,
 	};
 	return 0;
 }

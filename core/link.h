@@ -33,6 +33,8 @@ struct link_session {
 	uint32_t
 		n_joins; /* grows with each join: > 1 means mounts and watches must be said again */
 	bool was_known;  /* at the last join the master still had what is ours */
+	uint32_t fresh_join; /* n_joins of the last one where it had not: what it granted before
+				that is void */
 };
 
 /* One answer; the payload lives in `reply` until link_reply_fini(). */

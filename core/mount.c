@@ -118,112 +118,30 @@ mount_say_all(struct tiffin_client *client)
 	mount_forgotten(client, 0);
 }
 
-/* ---- what the master hears ------------------------------------------------------------ */
+/* ---- said again ----------------------------------------------------------------------- */
 
-/* read_fate -- the one fate of a request about one segment. */
-static int
-read_fate(struct ask *ask, const char *name)
-{
-	struct rep_mount_segment rep;
-	int r;
-
-	r = ask_read(ask, rep_mount_segment_decode(ask->reply.payload, ask->reply.arena, &rep));
-	if (r == 0)
-		r = ask_count(ask, rep.n_fates, 1);
-	if (r == 0 && rep.fates[0].status != STATUS_OK)
-		r = why_set(statuses_code(rep.fates[0].status), "segment \"%s\": %s", name,
-			    status_meaning(rep.fates[0].status));
-	return r;
-}
-
-/*
- * break_with_past -- a master that may not remember its grants is about to hear of the segment:
- * tokens, connections and mappings of before shall be dead, but for the writers that are named.
- */
-static int
-break_with_past(const struct mount *mount, struct rec_id *ret_writers, uint32_t *ret_n)
-{
-	uint64_t clients[BATCH_MAX];
-	size_t n = 0;
-	int r;
-
-	if (mount->serve == NULL) {
-		lent_fence(mount->lent);
-		r = token_secret_new(mount->lent->secret);
-	} else {
-		r = serve_renew(mount->serve, mount->lent, clients, BATCH_MAX - 1, &n);
-	}
-	if (r < 0)
-		return why_system(r, "making a new secret for a segment");
-	for (size_t i = 0; i < n; i++)
-		ret_writers[i].id = clients[i];
-	*ret_n = (uint32_t)n;
-	return 0;
-}
-
-static int
-say(struct tiffin_client *client, const struct mount *mount, bool is_again, uint64_t until_ns)
-{
-	struct rec_id writers[BATCH_MAX];
-	const struct lent *lent = mount->lent;
-	struct rec_segment_lent rec = {
-		.segment_id = lent->segment_id,
-		.segment_epoch = lent->epoch,
-		.size_bytes = lent->size_bytes,
-		.medium = MEDIUM_DRAM,
-		.name = span_of(mount->name, strlen(mount->name)),
-		.host = span_of(host_id(), strlen(host_id())),
-		.endpoint = span_of(mount->endpoint, strlen(mount->endpoint)),
-	};
-	struct msg_mount_segment msg = {.n_segments = 1, .segments = &rec};
-	cleanup_with(ask_fini) struct ask ask;
-	int r;
-
-	ask_init(&ask, client);
-	rec.writers = writers;
-	r = is_again || lent->was_adopted ? break_with_past(mount, writers, &rec.n_writers) : 0;
-	if (r != 0)
-		return r;
-	if (is_again && writing_any(client)) /* we need no connection for it */
-		writers[rec.n_writers++].id = client->client_id;
-	memcpy(rec.secret.bytes, lent->secret, sizeof(rec.secret.bytes));
-	r = ask_call(&ask, MSG_mount_segment, msg_mount_segment_encode(&ask.payload, &msg),
-		     until_ns);
-	return r == 0 ? read_fate(&ask, mount->name) : r;
-}
-
-static int
-say_gone(struct tiffin_client *client, const struct mount *mount, uint64_t until_ns)
-{
-	struct rec_id id = {mount->lent->segment_id};
-	struct msg_unmount_segment msg = {.n_segments = 1, .segments = &id};
-	cleanup_with(ask_fini) struct ask ask;
-	int r;
-
-	ask_init(&ask, client);
-	r = ask_call(&ask, MSG_unmount_segment, msg_unmount_segment_encode(&ask.payload, &msg),
-		     until_ns);
-	return r == 0 ? read_fate(&ask, mount->name) : r;
-}
-
-/* say_unsaid -- mounts that the master does not know; one that it refuses is tried again later. */
-static void
+/* say_unsaid -- mounts that the master does not know; one that it refuses is tried again later.
+ * true: it knows one more. */
+static bool
 say_unsaid(struct tiffin_client *client)
 {
 	uint64_t until = client_tick_until(client);
 	struct mount *mounts[SEGMENTS_MAX];
 	size_t n = ref_all(client, true, mounts);
+	bool has_said = false;
 
 	for (size_t i = 0; i < n; i++) {
-		int r = say(client, mounts[i], true, until);
+		int r = mount_say(client, mounts[i], true, until);
 
 		log_event(r == 0 ? LOG_INFO : LOG_WARN, r == 0 ? "segment_said" : "segment_unsaid",
 			  "segment=%lu name=%s why=\"%s\"", mounts[i]->lent->segment_id,
 			  mounts[i]->name, r == 0 ? "" : tiffin_why());
 		if (r != 0)
 			mount_forgotten(client, mounts[i]->lent->segment_id);
+		has_said |= r == 0;
 		mount_unref(client, mounts[i]);
 	}
+	return has_said;
 }
 
 /* ---- fences ------------------------------------------------------------------------------ */
@@ -284,7 +202,9 @@ mount_fence(struct tiffin_client *client)
 	struct rec_fence fence;
 	size_t n_orders;
 
-	say_unsaid(client);
+	if (say_unsaid(client))
+		beat_ping(client); /* the room rests until those named are fenced: here the orders
+				      come */
 	lock_take(&client->lock);
 	n_orders = client->to_fence.n;
 	lock_drop(&client->lock);
@@ -369,7 +289,7 @@ mount_add(struct tiffin_client *client, const char *name, struct lent **lent_tak
 	snprintf(mount->name, sizeof(mount->name), "%s", name);
 	if (serve != NULL)
 		snprintf(mount->endpoint, sizeof(mount->endpoint), "%s", serve_endpoint(serve));
-	r = say(client, mount, false, until_ns);
+	r = mount_say(client, mount, false, until_ns);
 	if (r == 0 && !enlist(client, mount))
 		r = why_set(TIFFIN_E_BUSY, "a client lends at most %d segments", SEGMENTS_MAX);
 	if (r != 0)
@@ -539,7 +459,7 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 static int
 close_one(struct tiffin_client *client, struct mount *mount, uint64_t until_ns)
 {
-	int r = say_gone(client, mount, until_ns);
+	int r = mount_say_gone(client, mount, until_ns);
 
 	if (r != 0)
 		log_event(LOG_WARN, "unmount_unsaid", "segment=%lu why=\"%s\"",

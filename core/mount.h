@@ -55,6 +55,18 @@ void mount_forgotten(struct tiffin_client *client, uint64_t segment_id);
 /* mount_say_all -- after a new join: every one is to be said again. */
 void mount_say_all(struct tiffin_client *client);
 
+/*
+ * mount_say -- tell the master of the segment (mount_say.c).
+ *
+ * is_again  the master may have granted room in it before, and not remember.
+ * result:   0 or TIFFIN_E_*.
+ */
+int mount_say(struct tiffin_client *client, const struct mount *mount, bool is_again,
+	      uint64_t until_ns);
+
+/* mount_say_gone -- it will not be lent any more.  0 or TIFFIN_E_*. */
+int mount_say_gone(struct tiffin_client *client, const struct mount *mount, uint64_t until_ns);
+
 /* mount_fence -- say what is to be said, carry out fences, and report them at once. */
 void mount_fence(struct tiffin_client *client);
 

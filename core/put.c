@@ -114,7 +114,7 @@ static int
 open_all(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	 const struct tiffin_put_options *options, uint64_t until_ns)
 {
-	struct writing_granted granted = {.master_epoch = writing_epoch(client)};
+	struct writing_granted granted = {.era = writing_era(client)};
 	struct rec_put one, *puts = n == 1 ? &one : malloc(n * sizeof(*puts));
 	cleanup_with(ask_fini) struct ask ask;
 	struct rep_put_start rep;
@@ -232,7 +232,7 @@ write_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64
 	struct writing_span span;
 	struct moves moves;
 	size_t n_begun = 0;
-	uint64_t epoch = UINT64_MAX;
+	const struct writing_era *era = NULL;
 
 	moves_init(&moves);
 	for (size_t i = 0; i < n; i++) {
@@ -245,13 +245,13 @@ write_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64
 		parcel->first_op = moves.n;
 		if (parcel->result == 0) {
 			writing_add_ops(&parcel->writing, &moves, &whole, &parcel->n_crc);
-			epoch = parcel->writing.master_epoch;
+			era = &parcel->writing.era;
 		}
 		parcel->n_ops = moves.n - parcel->first_op;
 	}
 	for (size_t i = 0; moves.is_short && i < n; i++)
 		fail(&parcels[i], why_no_memory(), false);
-	if (!moves.is_short && moves.n > 0 && writing_begin(client, &span, epoch)) {
+	if (!moves.is_short && moves.n > 0 && writing_begin(client, &span, era)) {
 		n_begun = run_waves(client, parcels, n, &moves, until_ns);
 		writing_finish(client, &span);
 	}

@@ -93,7 +93,7 @@ put_stream_renew(struct tiffin_client *client)
 static int
 start(struct tiffin_put *put, uint64_t room_bytes, uint64_t until_ns)
 {
-	struct writing_granted granted = {.master_epoch = writing_epoch(put->client)};
+	struct writing_granted granted = {.era = writing_era(put->client)};
 	struct rec_put one = {span_of(put->key, strlen(put->key)), room_bytes};
 	cleanup_with(ask_fini) struct ask ask;
 	struct rep_put_start rep;
@@ -183,7 +183,7 @@ run(struct tiffin_put *put, struct moves *moves, uint64_t until_ns)
 
 	if (moves->is_short)
 		return why_no_memory();
-	if (!writing_begin(put->client, &span, put->writing.master_epoch))
+	if (!writing_begin(put->client, &span, &put->writing.era))
 		return TIFFIN_E_LEASE;
 	r = run_waves(put, moves, until_ns);
 	writing_finish(put->client, &span);

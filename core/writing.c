@@ -158,7 +158,7 @@ writing_init(struct writing *w, struct tiffin_client *client, const struct writi
 {
 	*w = (struct writing){.client = client,
 			      .object_id = granted->object_id,
-			      .master_epoch = granted->master_epoch,
+			      .era = granted->era,
 			      .is_quiet = true};
 	return take_grants(w, granted, until_ns);
 }
@@ -275,6 +275,23 @@ writing_why(const struct writing *w, const char *key, enum op_result result)
 		       op_result_name(result));
 }
 
+/*
+ * is_of_now -- does what was granted then still hold?
+ *
+ * Looked at with the lock held under which fences of ourselves look at the writings: an order to
+ * fence us comes over a join that this sees, so none of before begins once it is carried out.
+ */
+static bool
+is_of_now(struct tiffin_client *client, const struct writing_era *era)
+{
+	struct link_session session;
+
+	assert(lock_held(&client->lock));
+	client->link->ops->session(client->link, &session);
+	return era->master_epoch >= client->quiet_epoch && era->n_joins >= session.fresh_join &&
+	       era->n_adopted == client->n_adopted;
+}
+
 bool
 writing_is_due(const struct writing *w)
 {
@@ -284,7 +301,12 @@ writing_is_due(const struct writing *w)
 bool
 writing_holds(const struct writing *w)
 {
-	return clock_ns(w->client->clock) < w->until_ns;
+	bool is_valid;
+
+	lock_take(&w->client->lock);
+	is_valid = is_of_now(w->client, &w->era);
+	lock_drop(&w->client->lock);
+	return is_valid && clock_ns(w->client->clock) < w->until_ns;
 }
 
 /* ---- requests ----------------------------------------------------------------------- */
@@ -368,14 +390,15 @@ writing_revoke(struct writing *w, uint64_t until_ns)
 /* ---- writes under way, by epoch -------------------------------------------------------- */
 
 bool
-writing_begin(struct tiffin_client *client, struct writing_span *span, uint64_t master_epoch)
+writing_begin(struct tiffin_client *client, struct writing_span *span,
+	      const struct writing_era *era)
 {
 	bool is_fine;
 
 	list_link_init(&span->at);
-	span->master_epoch = master_epoch;
+	span->master_epoch = era->master_epoch;
 	lock_take(&client->lock);
-	is_fine = master_epoch >= client->quiet_epoch;
+	is_fine = is_of_now(client, era);
 	span->number = client->n_writings;
 	if (is_fine) {
 		list_push_back(&client->writings, &span->at);
@@ -383,7 +406,8 @@ writing_begin(struct tiffin_client *client, struct writing_span *span, uint64_t 
 	}
 	lock_drop(&client->lock);
 	if (!is_fine)
-		why_set(TIFFIN_E_LEASE, "the master was restarted; put it again");
+		why_set(TIFFIN_E_LEASE, "the master was restarted, or has not heard of us for "
+					"long; put it again");
 	return is_fine;
 }
 
@@ -393,17 +417,6 @@ writing_finish(struct tiffin_client *client, struct writing_span *span)
 	lock_take(&client->lock);
 	list_remove(&span->at);
 	lock_drop(&client->lock);
-}
-
-bool
-writing_any(struct tiffin_client *client)
-{
-	bool is_any;
-
-	lock_take(&client->lock);
-	is_any = !list_is_empty(&client->writings);
-	lock_drop(&client->lock);
-	return is_any;
 }
 
 /* Spans stand in the order of their numbers: the first is the oldest. */
@@ -425,21 +438,29 @@ writing_fence(struct tiffin_client *client, uint64_t fence_id)
 	return is_over;
 }
 
-uint64_t
-writing_epoch(struct tiffin_client *client)
+struct writing_era
+writing_era(struct tiffin_client *client)
 {
+	struct writing_era era;
 	struct link_session session;
 
+	lock_take(&client->lock);
 	client->link->ops->session(client->link, &session);
-	return session.master_epoch;
+	era = (struct writing_era){session.master_epoch, session.n_joins, client->n_adopted};
+	client->has_asked = true;
+	lock_drop(&client->lock);
+	return era;
 }
 
 uint64_t
 writing_quiet_epoch(struct tiffin_client *client)
 {
-	uint64_t epoch = writing_epoch(client);
+	struct link_session session;
+	uint64_t epoch;
 
 	lock_take(&client->lock);
+	client->link->ops->session(client->link, &session);
+	epoch = session.master_epoch;
 	list_each(&client->writings, at) {
 		uint64_t one = list_of(at, struct writing_span, at)->master_epoch;
 

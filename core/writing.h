@@ -20,6 +20,17 @@
 #include "core/client.h"
 #include "core/moves.h"
 
+/*
+ * When a grant was asked for.  It is void from the moment on when the master lets us in without
+ * knowing us, for then it was restarted or has given us up, and our own segments will be mounted
+ * anew: nobody else looks at a token where a process writes into memory of its own.
+ */
+struct writing_era {
+	uint64_t master_epoch;
+	uint32_t n_joins;   /* link.h */
+	uint32_t n_adopted; /* client.h: such memory may be granted anew as well */
+};
+
 struct writing_grant {
 	uint64_t at_bytes;  /* in the object */
 	struct token token; /* has offset and length in the segment */
@@ -40,7 +51,8 @@ struct writing_retired {
 
 struct writing {
 	struct tiffin_client *client;
-	uint64_t object_id, master_epoch;
+	uint64_t object_id;
+	struct writing_era era;
 	uint64_t room_bytes;
 	uint64_t half_ns, until_ns; /* of the write lease, on our clock */
 	bool is_quiet;
@@ -51,7 +63,8 @@ struct writing {
 
 /* What the master answered to put_start or put_extend. */
 struct writing_granted {
-	uint64_t object_id, master_epoch; /* epoch as known before it was asked */
+	uint64_t object_id;
+	struct writing_era era; /* of before it was asked */
 	const struct rec_target_replica *replicas;
 	uint32_t n_replicas;
 	uint32_t write_lease_ms;
@@ -83,7 +96,7 @@ enum op_result writing_note(struct writing *w, const struct moves *moves, size_t
 /* writing_is_due -- is half of the write lease over? */
 bool writing_is_due(const struct writing *w);
 
-/* writing_holds -- may an op still be begun under the write lease? */
+/* writing_holds -- may an op still be begun: is the write lease running, and the grant not void? */
 bool writing_holds(const struct writing *w);
 
 /*
@@ -110,22 +123,17 @@ struct writing_span {
 	uint64_t master_epoch, number;
 };
 
-/* writing_begin -- false: a ping has said meanwhile that grants of that epoch are not used any
- * more. */
+/* writing_begin -- false: grants of that era are void. */
 bool writing_begin(struct tiffin_client *client, struct writing_span *span,
-		   uint64_t master_epoch) MUST_CHECK;
+		   const struct writing_era *era) MUST_CHECK;
 void writing_finish(struct tiffin_client *client, struct writing_span *span);
-
-/* writing_any -- is any write of ours under way?  Into memory of our own, nobody else could tell.
- */
-bool writing_any(struct tiffin_client *client);
 
 /* writing_fence -- an order to fence ourselves: have all writes ended that were under way when it
  * came? */
 bool writing_fence(struct tiffin_client *client, uint64_t fence_id);
 
-/* writing_epoch -- of the master as it is now; to be asked before put_start goes out. */
-uint64_t writing_epoch(struct tiffin_client *client);
+/* writing_era -- as it is now; to be asked before put_start goes out. */
+struct writing_era writing_era(struct tiffin_client *client);
 
 /* writing_quiet_epoch -- to be told in a ping; from then on writing_begin() refuses older ones. */
 uint64_t writing_quiet_epoch(struct tiffin_client *client);

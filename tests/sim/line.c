@@ -149,6 +149,8 @@ go_up(struct line *line, const struct rep_join *rep)
 		.client_ttl_ms = rep->client_ttl_ms,
 		.n_joins = line->session.n_joins + 1,
 		.was_known = rep->was_known != 0,
+		.fresh_join =
+			rep->was_known != 0 ? line->session.fresh_join : line->session.n_joins + 1,
 	};
 	line->state = LINE_UP;
 	list_each(&line->calls, link) {

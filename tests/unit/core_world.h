@@ -67,6 +67,7 @@ struct world {
 	bool was_quiet;
 	uint32_t n_released;
 	uint64_t last_fenced, quiet_epoch;
+	uint32_t n_writers; /* that the last mount named */
 
 	/* what it is told to do */
 	int link_outcome;       /* of every call, until set back */
@@ -381,12 +382,13 @@ toy_remove(struct world *w, struct cursor in, struct arena *arena, struct buf *o
 }
 
 static inline uint32_t
-toy_mount(struct cursor in, struct arena *arena, struct buf *out)
+toy_mount(struct world *w, struct cursor in, struct arena *arena, struct buf *out)
 {
 	struct msg_mount_segment msg;
 	const uint32_t ok[SEGMENTS_MAX] = {0};
 
 	assert_int_equal(msg_mount_segment_decode(in, arena, &msg), 0);
+	w->n_writers = msg.segments[0].n_writers;
 	toy_fates(msg.n_segments, ok, arena, out);
 	return STATUS_OK;
 }
@@ -414,7 +416,7 @@ toy_serve(struct world *w, uint16_t type, struct cursor in, struct arena *arena,
 	case MSG_remove:
 		return toy_remove(w, in, arena, out);
 	case MSG_mount_segment:
-		return toy_mount(in, arena, out);
+		return toy_mount(w, in, arena, out);
 	default:
 		return w->serve_more != NULL ? w->serve_more(w, type, in, arena, out)
 					     : STATUS_INVALID;
@@ -505,7 +507,8 @@ world_init(struct world *w, const struct fault_plan *plan)
 					   .lease_ms = WORLD_LEASE_MS,
 					   .write_lease_ms = WORLD_WRITE_MS,
 					   .ping_ms = 1000,
-					   .n_joins = 1};
+					   .n_joins = 1,
+					   .fresh_join = 1};
 	clock_fake_init(&w->clock, 1000000);
 	rand_init(&w->rand, 42);
 	assert_int_equal(engine_new(&w->clock.base, &w->engine), 0);
@@ -564,6 +567,17 @@ world_get(struct world *w, const char *key, void *bytes, size_t cap, uint64_t *r
 	const struct iovec slice = {bytes, cap};
 
 	return tiffin_get(w->client, key, &slice, 1, ret_len);
+}
+
+/* world_rejoin -- the master has given us up meanwhile, and what it granted us. */
+static inline void
+world_rejoin(struct world *w)
+{
+	w->session.n_joins++;
+	w->session.fresh_join = w->session.n_joins;
+	w->session.was_known = false;
+	for (size_t i = 0; i < WORLD_OBJECTS; i++)
+		w->objects[i].is_there &= w->objects[i].is_complete;
 }
 
 /* world_object -- the little master's record of a complete object. */

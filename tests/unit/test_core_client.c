@@ -76,15 +76,17 @@ fence__of_ourselves__waits_for_the_writes_of_before_and_no_others(void **state)
 {
 	struct world w;
 	struct writing_span before, after;
+	struct writing_era era;
 
 	(void)state;
 	world_init(&w, NULL);
-	assert_true(writing_begin(w.client, &before, writing_epoch(w.client)));
+	era = writing_era(w.client);
+	assert_true(writing_begin(w.client, &before, &era));
 	w.fence_id = 31;
 	w.fence_client = w.client->client_id;
 
 	client_tick(w.client);
-	assert_true(writing_begin(w.client, &after, writing_epoch(w.client)));
+	assert_true(writing_begin(w.client, &after, &era));
 	client_tick(w.client);
 	assert_int_equal(w.last_fenced, 0);
 
@@ -141,6 +143,57 @@ mount__after_a_new_master__is_said_again_with_a_new_secret(void **state)
 
 	assert_int_equal(w.n_heard[MSG_mount_segment], 2);
 	assert_memory_not_equal(secret, same->secret, sizeof(secret));
+	mount_close_all(w.client, UINT64_MAX);
+	world_fini(&w);
+}
+
+static void
+mount__said_again__names_ourselves_if_we_ever_write(void **state)
+{
+	const struct lent_config config = {.size_bytes = 1 << 20};
+	struct serve *none = NULL;
+	struct lent *lent;
+	struct world w;
+
+	(void)state;
+	world_init(&w, NULL);
+	assert_int_equal(lent_open(&config, &w.rand, &lent), 0);
+	assert_int_equal(mount_add(w.client, "mine", &lent, &none, UINT64_MAX), 0);
+	world_rejoin(&w);
+	client_tick(w.client);
+	assert_int_equal(w.n_heard[MSG_mount_segment], 2);
+	assert_int_equal(w.n_writers, 0);
+
+	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
+	world_rejoin(&w);
+	client_tick(w.client);
+
+	assert_int_equal(w.n_heard[MSG_mount_segment], 3);
+	assert_int_equal(w.n_writers, 1);
+	mount_close_all(w.client, UINT64_MAX);
+	world_fini(&w);
+}
+
+static void
+mount__of_memory_lent_before__voids_grants_of_before(void **state)
+{
+	const struct lent_config config = {.size_bytes = 1 << 20};
+	struct serve *none = NULL;
+	struct writing_span span;
+	struct writing_era era;
+	struct lent *lent;
+	struct world w;
+
+	(void)state;
+	world_init(&w, NULL);
+	assert_int_equal(lent_open(&config, &w.rand, &lent), 0);
+	lent->was_adopted = true;
+	era = writing_era(w.client);
+
+	assert_int_equal(mount_add(w.client, "mine", &lent, &none, UINT64_MAX), 0);
+
+	assert_int_equal(w.n_writers, 1);
+	assert_false(writing_begin(w.client, &span, &era));
 	mount_close_all(w.client, UINT64_MAX);
 	world_fini(&w);
 }
@@ -259,6 +312,8 @@ main(void)
 		cmocka_unit_test(fence__ordered_by_a_ping__is_carried_out_and_told_at_once),
 		cmocka_unit_test(fence__of_ourselves__waits_for_the_writes_of_before_and_no_others),
 		cmocka_unit_test(mount__after_a_new_master__is_said_again_with_a_new_secret),
+		cmocka_unit_test(mount__said_again__names_ourselves_if_we_ever_write),
+		cmocka_unit_test(mount__of_memory_lent_before__voids_grants_of_before),
 		cmocka_unit_test(mount__after_a_broken_line_to_the_same_master__is_not_said_again),
 		cmocka_unit_test(mount__with_bad_options__answers_invalid),
 		cmocka_unit_test(registered_memory__may_not_overlap),

@@ -220,6 +220,35 @@ put_batch__puts_all_with_two_requests(void **state)
 	world_fini(&w);
 }
 
+/* While we were stopped between the grant and the first write, the room was granted to another. */
+static void
+lose_room(struct world *w, uint16_t type)
+{
+	if (type != MSG_query_segment)
+		return;
+	w->on_call = NULL;
+	world_rejoin(w);
+	memcpy(w->lents[0]->bytes, "other", 5);
+}
+
+static void
+put__given_up_between_grant_and_write__writes_nothing_there_and_is_begun_again(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, NULL);
+	w.on_call = lose_room;
+
+	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
+
+	assert_memory_equal(w.lents[0]->bytes, "other", 5);
+	assert_int_equal(w.n_heard[MSG_put_start], 2);
+	assert_int_equal(world_get(&w, "a", seen, sizeof(seen), NULL), 0);
+	assert_memory_equal(seen, "bytes", 5);
+	world_fini(&w);
+}
+
 static void
 put_batch__of_which_one_exists__puts_the_others(void **state)
 {
@@ -243,11 +272,13 @@ static void
 ping__after_a_new_master__says_quiet_and_old_grants_are_refused(void **state)
 {
 	struct writing_span span;
+	struct writing_era era;
 	struct world w;
 
 	(void)state;
 	world_init(&w, NULL);
-	assert_true(writing_begin(w.client, &span, 5));
+	era = writing_era(w.client);
+	assert_true(writing_begin(w.client, &span, &era));
 	w.session.master_epoch = 6;
 	client_tick(w.client);
 	assert_int_equal(w.quiet_epoch, 5);
@@ -256,7 +287,7 @@ ping__after_a_new_master__says_quiet_and_old_grants_are_refused(void **state)
 	client_tick(w.client);
 
 	assert_int_equal(w.quiet_epoch, 6);
-	assert_false(writing_begin(w.client, &span, 5));
+	assert_false(writing_begin(w.client, &span, &era));
 	world_fini(&w);
 }
 
@@ -275,6 +306,8 @@ main(void)
 		cmocka_unit_test(put__under_random_faults__is_whole_or_an_error),
 		cmocka_unit_test(put__with_bad_arguments__answers_invalid_and_asks_nobody),
 		cmocka_unit_test(put_batch__puts_all_with_two_requests),
+		cmocka_unit_test(
+			put__given_up_between_grant_and_write__writes_nothing_there_and_is_begun_again),
 		cmocka_unit_test(put_batch__of_which_one_exists__puts_the_others),
 		cmocka_unit_test(ping__after_a_new_master__says_quiet_and_old_grants_are_refused),
 	};

@@ -16,7 +16,8 @@ begin(struct world *w, uint8_t n_replicas, uint64_t len_bytes, struct writing *r
 {
 	const struct tiffin_put_options options = {.struct_bytes = sizeof(options),
 						   .replica_num = n_replicas};
-	struct writing_granted granted = {.asked_ns = clock_ns(&w->clock.base)};
+	struct writing_granted granted = {.asked_ns = clock_ns(&w->clock.base),
+					  .era = writing_era(w->client)};
 	const struct rec_put put = {span_of("a", 1), len_bytes};
 	cleanup_with(ask_fini) struct ask ask;
 	struct rep_put_start rep;
@@ -68,22 +69,70 @@ static void
 fence_of_ourselves__is_done_when_the_writes_of_before_have_ended(void **state)
 {
 	struct writing_span before, after;
+	struct writing_era era;
 	struct world w;
 
 	(void)state;
 	world_init(&w, NULL);
+	era = writing_era(w.client);
 	assert_true(writing_fence(w.client, 1));
-	assert_true(writing_begin(w.client, &before, writing_epoch(w.client)));
+	assert_true(writing_begin(w.client, &before, &era));
 
 	assert_false(writing_fence(w.client, 2));
-	assert_true(writing_begin(w.client, &after, writing_epoch(w.client)));
+	assert_true(writing_begin(w.client, &after, &era));
 	writing_finish(w.client, &before);
 
 	assert_true(writing_fence(w.client, 2));
 	assert_false(writing_fence(w.client, 3));
 	writing_finish(w.client, &after);
 	assert_true(writing_fence(w.client, 3));
-	assert_false(writing_any(w.client));
+	world_fini(&w);
+}
+
+static void
+grant__of_before_a_join_that_was_new_to_the_master__is_void(void **state)
+{
+	struct writing_span span;
+	struct writing_era before, after;
+	struct world w;
+
+	(void)state;
+	world_init(&w, NULL);
+	before = writing_era(w.client);
+	w.session.n_joins++; /* a line that broke voids nothing */
+	assert_true(writing_begin(w.client, &span, &before));
+	writing_finish(w.client, &span);
+
+	world_rejoin(&w);
+	after = writing_era(w.client);
+
+	assert_false(writing_begin(w.client, &span, &before));
+	assert_true(writing_begin(w.client, &span, &after));
+	writing_finish(w.client, &span);
+	world_fini(&w);
+}
+
+static void
+piece_of_a_stream__under_a_grant_that_is_void__is_not_written(void **state)
+{
+	uint8_t old[64 << 10];
+	const struct iovec slice = {old, sizeof(old)};
+	struct tiffin_put *put;
+	struct world w;
+
+	(void)state;
+	world_init(&w, NULL);
+	memset(old, 0x11, sizeof(old));
+	assert_int_equal(tiffin_put_begin(w.client, "a", 1 << 20, NULL, &put), 0);
+	for (size_t i = 0; i < 20; i++) /* more than gathers before the first is written */
+		assert_int_equal(tiffin_put_write(put, i * sizeof(old), &slice, 1), 0);
+	memset(w.lents[0]->bytes, 0xee, WORLD_SIZE);
+	world_rejoin(&w);
+
+	assert_int_equal(tiffin_put_commit(put, NULL, 0, NULL), TIFFIN_E_LEASE);
+
+	for (size_t i = 0; i < WORLD_SIZE; i++)
+		assert_int_equal(w.lents[0]->bytes[i], 0xee);
 	world_fini(&w);
 }
 
@@ -93,6 +142,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			extension__that_tells_of_fewer_copies__leaves_alone_what_waiting_ops_point_at),
+		cmocka_unit_test(grant__of_before_a_join_that_was_new_to_the_master__is_void),
+		cmocka_unit_test(piece_of_a_stream__under_a_grant_that_is_void__is_not_written),
 		cmocka_unit_test(fence_of_ourselves__is_done_when_the_writes_of_before_have_ended),
 	};
 

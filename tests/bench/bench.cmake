@@ -15,6 +15,7 @@ foreach(name bench_move bench_fs) # these run the real programs
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/house.c)
   endif()
 endforeach()
+target_sources(bench_evict PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/evict/pool.c)
 if(TIFFIN_FUSE)
   add_executable(bench_ref_fs ${CMAKE_SOURCE_DIR}/tests/bench/ref_fs.c)
   target_link_libraries(bench_ref_fs PRIVATE PkgConfig::FUSE)

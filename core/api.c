@@ -111,6 +111,8 @@ judge(const struct tiffin_options *options, struct opening *opening)
 			       "names of clients and tenants are 1 to %d "
 			       "printable characters without a blank",
 			       NAME_MAX_BYTES);
+	if (mine->tenant[0] == '_')
+		return why_set(TIFFIN_E_INVALID, "a tenant's name may not begin with '_'");
 	if (sock_addr_parse(mine->master, &addr) != 0)
 		return why_set(TIFFIN_E_INVALID,
 			       "\"%s\" is not the address of a master, or its "

@@ -52,13 +52,18 @@ why_link(const struct ask *ask, int outcome)
 	case LINK_E_DENIED:
 		return why_set(code,
 			       "the master at %s does not accept us, or could not prove "
-			       "itself: check the cluster key file and the tenant",
+			       "itself: check the cluster key file",
 			       master);
 	case LINK_E_VERSION:
 		return why_set(code,
 			       "the master at %s speaks another version of the protocol; "
 			       "ours is %d",
 			       master, PROTO_VERSION);
+	case LINK_E_TENANT:
+		return why_set(code,
+			       "the master at %s has no tenant \"%s\"; make it: "
+			       "tiffin tenants put %s",
+			       master, ask->client->door.tenant, ask->client->door.tenant);
 	default:
 		return why_set(code, "the client is being closed");
 	}

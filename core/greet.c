@@ -120,8 +120,10 @@ of_status(uint32_t status)
 {
 	if (status == STATUS_VERSION)
 		return LINK_E_VERSION;
-	if (status == STATUS_DENIED || status == STATUS_TENANT_NOT_FOUND)
+	if (status == STATUS_DENIED)
 		return LINK_E_DENIED;
+	if (status == STATUS_TENANT_NOT_FOUND)
+		return LINK_E_TENANT;
 	return LINK_E_LOST;
 }
 

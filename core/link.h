@@ -24,6 +24,7 @@ enum link_outcome {
 	LINK_E_CLOSED, /* link_close() was called */
 	LINK_E_DENIED, /* key, tenant */
 	LINK_E_VERSION,
+	LINK_E_TENANT, /* the master does not know ours, and makes none */
 };
 
 /* What the master promised when it let us in; changes when we rejoin. */

@@ -185,7 +185,8 @@ go_up(struct link_sock *ls, int fd, const struct link_session *session)
 /*
  * connect_now -- become the thread that connects.
  *
- * result:  0 (up, or to be tried again at retry_at_ns), LINK_E_DENIED, LINK_E_VERSION, -errno.
+ * result:  0 (up, or to be tried again at retry_at_ns), LINK_E_DENIED, LINK_E_VERSION,
+ *          LINK_E_TENANT, -errno.
  */
 static int
 connect_now(struct link_sock *ls, uint64_t until_ns)
@@ -213,7 +214,7 @@ connect_now(struct link_sock *ls, uint64_t until_ns)
 			break_up(ls, "stopped");
 		return 0;
 	}
-	if (r < 0 || r == LINK_E_DENIED || r == LINK_E_VERSION)
+	if (r < 0 || r == LINK_E_DENIED || r == LINK_E_VERSION || r == LINK_E_TENANT)
 		return r;
 	ls->trouble = r;
 	return 0;

@@ -57,9 +57,11 @@ enum {
 	TIFFIN_E_CHECKSUM = -10, /* every copy's bytes differ from what was put */
 	TIFFIN_E_DENIED = -11,   /* the cluster key, the tenant or the token is not accepted */
 	TIFFIN_E_BUSY = -12, /* the master can't write its books just now, or a limit is reached */
-	TIFFIN_E_FORKED = -13,  /* this client was opened in another process */
-	TIFFIN_E_CLOSED = -14,  /* the client, put or view is closed */
-	TIFFIN_E_VERSION = -15, /* library and master speak different versions */
+	TIFFIN_E_FORKED = -13,    /* this client was opened in another process */
+	TIFFIN_E_CLOSED = -14,    /* the client, put or view is closed */
+	TIFFIN_E_VERSION = -15,   /* library and master speak different versions */
+	TIFFIN_E_QUOTA = -16,     /* the tenant's quota is used up, even after evicting */
+	TIFFIN_E_NOT_EMPTY = -17, /* the tenant still holds something, or has clients */
 };
 
 /* tiffin_strerror -- a code in words.  Never NULL. */
@@ -79,7 +81,7 @@ struct tiffin_options {
 	const char *master; /* "unix:/run/tiffin/master.sock", "host:7400"; default: $TIFFIN_MASTER
 			       is not read here; see tiffin_master_default() */
 	const char *name;   /* for people; default "program-pid" */
-	const char *tenant; /* default "default" */
+	const char *tenant; /* whose objects: default "default"; see tiffin_tenant_put() */
 	const char *key_file; /* cluster key; needed for masters beyond this machine */
 	uint32_t open_ms;     /* wait for the master so long at open; default 5000 */
 	uint32_t timeout_ms;  /* of every call that says nothing else; default 30000 */
@@ -428,6 +430,53 @@ TIFFIN_API int tiffin_puts(struct tiffin_client *client,
 /* tiffin_stats -- call fn for every counter of the master, listed in tiffin-metrics(7). */
 TIFFIN_API int tiffin_stats(struct tiffin_client *client,
 			    int (*fn)(void *arg, const char *name, uint64_t value), void *arg);
+
+/* ---- tenants -------------------------------------------------------------------- */
+
+/* Of a quota 0 means that there is none. */
+struct tiffin_tenant {
+	const char *name; /* valid during the call */
+	uint64_t quota_bytes, quota_objects;
+	uint64_t charged_bytes; /* room that its objects and puts take up, each copy, and what rests
+				 */
+	uint64_t resting_bytes; /* of those: freed, but somebody may still touch them */
+	uint64_t object_bytes;  /* lengths of its objects, copies counted once */
+	uint64_t n_objects;
+	uint32_t n_puts, n_clients; /* under way (each counts as an object); joined */
+	bool is_over_quota;
+};
+
+/*
+ * tiffin_tenant_put -- make a tenant, or change what it may hold.
+ *
+ * name           [in]  1..255 printable ASCII characters without blank, the first not '_'.
+ * quota_bytes    [in]  of room that is reserved: every copy counts.  0: no limit.  NULL: as before.
+ * quota_objects  [in]  objects and puts under way.  0: no limit.  NULL: as before.
+ *
+ * Below what is there a quota takes nothing away by itself, and everything can be read on: the next
+ * put makes room first, by evicting objects of this tenant alone.
+ *
+ * Errors: TIFFIN_E_INVALID, TIFFIN_E_BUSY, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT, TIFFIN_E_SYSTEM.
+ */
+TIFFIN_API int tiffin_tenant_put(struct tiffin_client *client, const char *name,
+				 const uint64_t *quota_bytes, const uint64_t *quota_objects);
+
+/*
+ * tiffin_tenant_list -- call fn for every tenant, in the order of their names.
+ *
+ * A result of fn other than 0 ends the walk and is returned.
+ */
+TIFFIN_API int tiffin_tenant_list(struct tiffin_client *client,
+				  int (*fn)(void *arg, const struct tiffin_tenant *tenant),
+				  void *arg);
+
+/*
+ * tiffin_tenant_delete -- a tenant that holds nothing and speaks to nobody is there no longer.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_NOT_EMPTY, TIFFIN_E_INVALID ("default" stays),
+ *         TIFFIN_E_BUSY, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT, TIFFIN_E_SYSTEM.
+ */
+TIFFIN_API int tiffin_tenant_delete(struct tiffin_client *client, const char *name);
 
 /* ---- changes -------------------------------------------------------------------- */
 

@@ -31,6 +31,8 @@ static const struct {
 	[-TIFFIN_E_FORKED] = {"FORKED", "this client was opened in another process"},
 	[-TIFFIN_E_CLOSED] = {"CLOSED", "the client, put or view is closed"},
 	[-TIFFIN_E_VERSION] = {"VERSION", "library and master speak different versions"},
+	[-TIFFIN_E_QUOTA] = {"QUOTA", "the tenant's quota is used up, even after evicting"},
+	[-TIFFIN_E_NOT_EMPTY] = {"NOT_EMPTY", "the tenant still holds something, or has clients"},
 };
 
 static bool

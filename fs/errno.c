@@ -13,7 +13,8 @@ static const int table[] = {
 	[-TIFFIN_E_LEASE] = EIO,        [-TIFFIN_E_CHECKSUM] = EIO,
 	[-TIFFIN_E_DENIED] = EACCES,    [-TIFFIN_E_BUSY] = EBUSY,
 	[-TIFFIN_E_FORKED] = EIO,       [-TIFFIN_E_CLOSED] = EIO,
-	[-TIFFIN_E_VERSION] = EIO,
+	[-TIFFIN_E_VERSION] = EIO,      [-TIFFIN_E_QUOTA] = EDQUOT,
+	[-TIFFIN_E_NOT_EMPTY] = EBUSY,
 };
 
 int

@@ -26,6 +26,13 @@ struct extent {
 	uint64_t offset_bytes, len_bytes;
 };
 
+/* extent_room_bytes -- what it takes up of its segment. */
+static inline uint64_t
+extent_room_bytes(struct extent extent)
+{
+	return (extent.len_bytes + ALLOC_GRAIN - 1) / ALLOC_GRAIN * ALLOC_GRAIN;
+}
+
 struct alloc;
 
 enum alloc_outcome {

@@ -165,6 +165,7 @@ drop_stored(struct master *master, struct object *object, struct replica *rep,
 	    enum replica_state to)
 {
 	struct rest_terms terms = {
+		.tenant = object->tenant,
 		.until_ms = num_max(object->lease_until_ms, master->leases_of_before_ms),
 		.batch = master->batch,
 		.now_ms = master->now_ms,
@@ -259,6 +260,7 @@ books_ghost_drop(struct master *master, struct replica *rep)
 {
 	struct object *object = rep->object;
 	struct rest_terms terms = {
+		.tenant = object->tenant,
 		.until_ms = master->leases_of_before_ms,
 		.batch = object->batch,
 		.now_ms = master->now_ms,
@@ -358,7 +360,7 @@ books_changed(struct master *master, enum change_kind kind, const struct object 
 	change->batch = master->batch;
 	change->object_id = object->id;
 	change->kind = (uint8_t)kind;
-	change->tenant = object->tenant;
+	change->tenant_id = object->tenant->id;
 	change->key_len = object->key.len_bytes;
 	memcpy(change->key, object->key.bytes, object->key.len_bytes);
 }

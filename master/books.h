@@ -81,6 +81,25 @@ void books_rest(struct master *master, const struct replica *rep, const struct r
 enum change_kind { CHANGE_PUT = 1, CHANGE_REMOVED = 2, CHANGE_ATTR = 3 };
 void books_changed(struct master *master, enum change_kind kind, const struct object *object);
 
+/* ---- tenants ---- */
+
+enum tenant_outcome {
+	TENANT_E_NAME = 1, /* tenant_name_is_sound() says no */
+	TENANT_E_MANY,     /* TENANTS_MAX are there */
+};
+
+/*
+ * tenant_make -- a new tenant, in the books from this batch on.
+ *
+ * needs:   there is none of that name.
+ * result:  0, tenant_outcome, -ENOMEM; then nothing has changed.
+ */
+int tenant_make(struct master *master, struct span name, const struct tenant_quota *quota,
+		struct tenant **ret_tenant) MUST_CHECK;
+
+/* why_refused -- the answer at hand is a refusal, for this reason (cut to what fits). */
+void why_refused(struct master *master, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* ---- read leases (life: object.h) ---- */
 
 /* lease_grant -- a promise of len_ms from now.  Gives the round for renew and release. */

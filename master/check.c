@@ -27,6 +27,13 @@ struct tally {
 	size_t n_gated, n_fences;
 };
 
+/* A tenant's ledger, counted anew; nobody's has tenant NULL. */
+struct recount {
+	const struct tenant *tenant;
+	uint64_t charged_bytes, resting_bytes, gated_bytes;
+	uint64_t n_objects, bytes, n_puts, n_clients;
+};
+
 struct helds {
 	VEC(struct held) runs;
 };
@@ -238,6 +245,108 @@ check_segments(const struct master *master)
 	}
 }
 
+/* ---- tenants ---- */
+
+/* What its copies, whatever they are of, and its rests take up. */
+static void
+recount_segments(const struct master *master, struct recount *count)
+{
+	list_each(&master->all_segments, at) {
+		const struct segment *segment = list_of(at, struct segment, at_master);
+
+		list_each(&segment->replicas, link) {
+			const struct replica *rep = list_of(link, struct replica, at_segment);
+
+			if (rep->object->tenant == count->tenant)
+				count->charged_bytes += replica_room_bytes(rep);
+		}
+		list_each(&segment->rests, link) {
+			const struct rest *rest = list_of(link, struct rest, at_segment);
+
+			if (rest->tenant != count->tenant)
+				continue;
+			for (uint32_t i = 0; i < rest->n_extents; i++) {
+				uint64_t bytes = extent_room_bytes(rest->extents[i]);
+
+				count->charged_bytes += bytes;
+				count->resting_bytes += bytes;
+				count->gated_bytes += rest->is_gated ? bytes : 0;
+			}
+		}
+	}
+}
+
+static void
+recount_rest(const struct master *master, struct recount *count)
+{
+	uint64_t id;
+	void *value;
+
+	for (size_t at = 0; map_next(&master->objects, &at, &id, &value);) {
+		const struct object *object = value;
+
+		if (object->tenant != count->tenant)
+			continue;
+		count->n_objects++;
+		count->bytes += object->len_bytes;
+	}
+	list_each(&master->puts, link)
+		count->n_puts +=
+			list_of(link, struct put, at_lease)->object->tenant == count->tenant;
+	list_each(&master->heard, link)
+		count->n_clients += list_of(link, struct client, at_heard)->tenant == count->tenant;
+}
+
+static void
+check_tenant(const struct master *master, const struct tenant *tenant)
+{
+	struct recount count = {.tenant = tenant};
+
+	recount_segments(master, &count);
+	recount_rest(master, &count);
+	assert(tenants_by_id(&master->tenants, tenant->id) == tenant);
+	assert(tenant->charged_bytes == count.charged_bytes);
+	assert(tenant->resting_bytes == count.resting_bytes);
+	assert(tenant->gated_bytes == count.gated_bytes);
+	assert(tenant->n_objects == count.n_objects && tenant->bytes == count.bytes);
+	assert(tenant->n_puts == count.n_puts && tenant->n_clients == count.n_clients);
+	index_check(tenant->index);
+	assert(index_count(tenant->index) == tenant->n_objects);
+}
+
+/* All together, and what is nobody's, they are charged with what is taken. */
+static void
+check_tenants(const struct master *master)
+{
+	const struct tenants *tenants = &master->tenants;
+	struct recount nobody = {.tenant = NULL};
+	uint64_t charged_bytes = 0, taken_bytes = 0;
+	size_t n_objects = 0;
+
+	assert(tenants->by_id.n == tenants->by_name.n);
+	assert(counter_get(&master->counters.tenants) == tenants->by_name.n);
+	for (size_t i = 0; i < tenants->by_name.n; i++) {
+		const struct tenant *tenant = tenants->by_name.at[i];
+
+		assert(i == 0 || strcmp(tenants->by_name.at[i - 1]->name, tenant->name) < 0);
+		assert(tenant->id <= tenants->last_id);
+		check_tenant(master, tenant);
+		charged_bytes += tenant->charged_bytes;
+		n_objects += tenant->n_objects;
+	}
+	assert(n_objects == master->objects.n);
+
+	recount_segments(master, &nobody);
+	list_each(&master->all_segments, link) {
+		const struct segment *segment = list_of(link, struct segment, at_master);
+
+		list_each(&segment->replicas, at)
+			taken_bytes += replica_room_bytes(list_of(at, struct replica, at_segment));
+		taken_bytes += segment->resting_bytes;
+	}
+	assert(charged_bytes + nobody.charged_bytes == taken_bytes);
+}
+
 /* ---- objects ---- */
 
 static void
@@ -259,8 +368,7 @@ check_copies(const struct object *object, unsigned states, uint64_t len_bytes)
 static void
 check_indexed(const struct master *master)
 {
-	const struct tenant *tenant = &master->tenant;
-	uint64_t id, n_with_bytes = 0, bytes = 0, copies_bytes = 0;
+	uint64_t id, n_with_bytes = 0, copies_bytes = 0;
 	void *value;
 
 	for (size_t at = 0; map_next(&master->objects, &at, &id, &value);) {
@@ -270,18 +378,14 @@ check_indexed(const struct master *master)
 		assert(object->is_indexed && !object->is_ghost);
 		assert(id < master->next_object_id);
 		assert(object->batch <= master->batch);
-		assert(index_get(tenant->index, object->key.bytes, object->key.len_bytes) ==
+		assert(index_get(object->tenant->index, object->key.bytes, object->key.len_bytes) ==
 		       &object->key);
 		assert(implies(object->len_bytes > 0, object->n_replicas > 0));
 		assert(list_link_is_on(&object->at_lru) == (object->len_bytes > 0));
 		check_copies(object, 1u << REPLICA_COMPLETE, object->len_bytes);
 		n_with_bytes += object->len_bytes > 0;
-		bytes += object->len_bytes;
 		copies_bytes += object->len_bytes * object->n_replicas;
 	}
-	index_check(tenant->index);
-	assert(index_count(tenant->index) == master->objects.n);
-	assert(tenant->n_objects == master->objects.n && tenant->bytes == bytes);
 	assert(counter_get(&master->counters.objects) == master->objects.n);
 	assert(counter_get(&master->counters.object_bytes) == copies_bytes);
 	assert(count(&master->lru) == n_with_bytes);
@@ -409,6 +513,7 @@ master_check(const struct master *master)
 	assert(master->progress.synced <= master->progress.committed);
 	assert(master->progress.committed < master->batch);
 	check_segments(master);
+	check_tenants(master);
 	check_indexed(master);
 	check_ghosts(master);
 	check_puts(master);

@@ -38,6 +38,8 @@ client_free(struct client *client)
 	list_each_safe(&client->answers, link)
 		answer_free(list_of(link, struct answer, at_client));
 	list_remove(&client->at_heard);
+	if (client->tenant != NULL)
+		client->tenant->n_clients--;
 	free(client->name);
 	free(client->host);
 	free(client);

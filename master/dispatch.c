@@ -9,6 +9,8 @@
  *                                    parked (struct parked)     until there may be room
  */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "master/books.h"
@@ -57,6 +59,8 @@ is_lasting(uint16_t type)
 	case MSG_remove:
 	case MSG_rename:
 	case MSG_set_attr:
+	case MSG_tenant_put:
+	case MSG_tenant_delete:
 		return true;
 	default:
 		return false;
@@ -67,10 +71,21 @@ is_lasting(uint16_t type)
 static bool
 makes_rows(uint16_t type)
 {
-	return type == MSG_mount_segment || type == MSG_put_start || type == MSG_set_attr;
+	return type == MSG_mount_segment || type == MSG_put_start || type == MSG_set_attr ||
+	       type == MSG_tenant_put;
 }
 
 /* ---- answers ---- */
+
+void
+why_refused(struct master *master, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(master->why, sizeof(master->why), fmt, args);
+	va_end(args);
+}
 
 static void
 mark_dirty(struct peer *peer)
@@ -161,7 +176,9 @@ finish_frame(struct peer *peer, size_t at, const struct frame *asked, int status
 	if (status != STATUS_OK) {
 		peer->out.end = peer->out.start + at + FRAME_HEADER_BYTES;
 		counter_add(&peer->master->counters.requests_refused, 1);
-		if (why_encode(&peer->out, status_meaning((uint32_t)status)) != 0)
+		if (why_encode(&peer->out, peer->master->why[0] != '\0'
+						   ? peer->master->why
+						   : status_meaning((uint32_t)status)) != 0)
 			peer->is_broken = true;
 	}
 	frame_end(&peer->out, at, &reply);
@@ -179,6 +196,7 @@ run(struct peer *peer, const struct frame *frame)
 	peer->request_id = frame->request_id;
 	master->hold_batch = 0;
 	master->hold_sync = false;
+	master->why[0] = '\0';
 	arena_reset(&master->arena);
 	if (frame_begin(&peer->out, &at) < 0) {
 		peer->is_broken = true;
@@ -235,6 +253,7 @@ refuse(struct peer *peer, const struct frame *frame, int status)
 {
 	size_t at;
 
+	peer->master->why[0] = '\0';
 	if (frame_begin(&peer->out, &at) < 0)
 		peer->is_broken = true;
 	else

@@ -99,7 +99,7 @@ handle_space(struct peer *peer, const struct msg_space *msg, struct buf *out)
 	const struct master *master = peer->master;
 	struct rep_space rep = {
 		.size_bytes = master->size_bytes,
-		.n_objects = master->tenant.n_objects,
+		.n_objects = master->objects.n,
 		.n_clients = (uint32_t)master->clients.n,
 	};
 
@@ -130,7 +130,7 @@ fetch(struct master *master)
 	atomic_store(&counters->store_wal_bytes, store.wal_bytes);
 	atomic_store(&counters->store_db_bytes, store.db_bytes);
 	atomic_store(&counters->resting_bytes, master->quarantine.resting_bytes);
-	atomic_store(&counters->index_ram_bytes, index_ram_bytes(master->tenant.index));
+	atomic_store(&counters->index_ram_bytes, tenants_ram_bytes(&master->tenants));
 }
 
 int

@@ -9,6 +9,9 @@
 #include "master/handle.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
+#include "transfer/base/num.h"
+
+#define WHY_NAME_MAX 100 /* of a tenant's name, in a sentence */
 
 int
 handle_hello(struct peer *peer, const struct msg_hello *msg, struct buf *out)
@@ -34,7 +37,7 @@ handle_hello(struct peer *peer, const struct msg_hello *msg, struct buf *out)
 }
 
 static int
-new_client(struct master *master, uint64_t id, struct client **ret_client)
+new_client(struct master *master, uint64_t id, struct tenant *tenant, struct client **ret_client)
 {
 	struct client *client;
 	int r = client_new(id, &client);
@@ -46,7 +49,8 @@ new_client(struct master *master, uint64_t id, struct client **ret_client)
 		client_free(client);
 		return err_new(-ENOMEM);
 	}
-	client->tenant = &master->tenant;
+	client->tenant = tenant;
+	tenant->n_clients++;
 	list_push_back(&master->heard, &client->at_heard);
 	counter_add(&master->counters.clients, 1);
 	*ret_client = client;
@@ -70,7 +74,6 @@ static int
 judge_join(const struct peer *peer, const struct msg_join *msg)
 {
 	const struct master *master = peer->master;
-	const struct tenant *tenant = &master->tenant;
 
 	if (msg->client_id == 0 || msg->client_id > INT64_MAX)
 		return STATUS_INVALID;
@@ -79,9 +82,39 @@ judge_join(const struct peer *peer, const struct msg_join *msg)
 	if (master->key.present && !peer->is_trusted &&
 	    !key_answer_is_right(&master->key, peer->challenge, KEY_ROLE_CLIENT, msg->answer.bytes))
 		return STATUS_DENIED;
-	if (!span_equal(msg->tenant, span_of(tenant->name, strlen(tenant->name))))
-		return STATUS_TENANT_NOT_FOUND;
 	return STATUS_OK;
+}
+
+/* The tenant that it names; one that is not there is made, unless only an admin may. */
+static int
+find_tenant(struct master *master, struct span name, struct tenant **ret_tenant)
+{
+	const struct tenant_quota none = {0};
+	int r;
+
+	*ret_tenant = tenants_by_name(&master->tenants, name.at, name.len);
+	if (*ret_tenant != NULL) {
+		books_hold(master, (*ret_tenant)->batch);
+		return STATUS_OK;
+	}
+	if (!tenant_name_is_sound(name.at, name.len)) {
+		why_refused(master, "a tenant's name may not begin with '_'");
+		return STATUS_INVALID;
+	}
+	if (master->limits.strict_tenants) {
+		books_hold(master, master->tenants.batch);
+		why_refused(master, "there is no tenant \"%.*s\"; make it: tiffin tenants put %.*s",
+			    (int)num_min(name.len, WHY_NAME_MAX), (const char *)name.at,
+			    (int)num_min(name.len, WHY_NAME_MAX), (const char *)name.at);
+		return STATUS_TENANT_NOT_FOUND;
+	}
+	if (master->progress.is_stalled || master->progress.is_full)
+		return STATUS_UNAVAILABLE;
+	r = tenant_make(master, name, &none, ret_tenant);
+	if (r == TENANT_E_MANY)
+		why_refused(master, "there are %d tenants already, and no more than that",
+			    TENANTS_MAX);
+	return r > 0 ? STATUS_TOO_MANY : r;
 }
 
 int
@@ -98,13 +131,20 @@ handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 		.client_ttl_ms = (uint32_t)master->limits.client_ttl_ms,
 		.was_known = client != NULL,
 	};
-	int status = judge_join(peer, msg);
-	int r;
+	struct tenant *tenant;
+	int r = judge_join(peer, msg);
 
-	if (status != STATUS_OK)
-		return status;
+	if (r == STATUS_OK)
+		r = find_tenant(master, msg->tenant, &tenant);
+	if (r != STATUS_OK)
+		return r < 0 ? err_up(r) : r;
+	if (client != NULL && client->tenant != tenant) {
+		why_refused(master, "this client id has joined for tenant \"%.100s\" before",
+			    client->tenant->name);
+		return STATUS_INVALID;
+	}
 	if (client == NULL) {
-		r = new_client(master, msg->client_id, &client);
+		r = new_client(master, msg->client_id, tenant, &client);
 		if (r < 0)
 			return err_up(r);
 	}

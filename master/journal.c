@@ -80,7 +80,7 @@ check_object_add(const struct record *record)
 static void
 check_record(const struct record *record)
 {
-	assert(record->kind >= RECORD_OBJECT_ADD && record->kind <= RECORD_NEXT_OBJECT_ID);
+	assert(record->kind >= RECORD_OBJECT_ADD && record->kind <= RECORD_KIND_MAX);
 	assert(record->object_id <= JOURNAL_OBJECT_ID_MAX + 1);
 	assert(record->segment_id <= INT64_MAX && record->segment_epoch <= INT64_MAX);
 	assert(record->client_id <= INT64_MAX && record->put_at_ms <= INT64_MAX);
@@ -91,6 +91,10 @@ check_record(const struct record *record)
 		assert(record->key_len > 0 && record->key_len <= KEY_MAX);
 	if (record->kind == RECORD_SEGMENT_ADD)
 		assert(record->segment_id > 0 && record->len_bytes > 0);
+	if (record->kind == RECORD_TENANT_SET)
+		assert(record->tenant_id > 0 && record->name_len > 0);
+	assert(record->tenant_id <= INT64_MAX);
+	assert(record->quota_bytes <= INT64_MAX && record->quota_objects <= INT64_MAX);
 }
 
 static size_t

@@ -34,8 +34,12 @@ enum record_kind {
 	RECORD_CHUNK_OPEN, /* space of this chunk may be being written by puts that are not stored
 			    */
 	RECORD_CHUNK_CLOSE,
-	RECORD_NEXT_OBJECT_ID, /* ids below are used up */
+	RECORD_NEXT_OBJECT_ID,  /* ids below are used up */
+	RECORD_TENANT_SET = 11, /* made, or with other quotas from now on */
+	RECORD_TENANT_REMOVE = 12,
 };
+
+#define RECORD_KIND_MAX 19 /* for a look at what was written; a switch names each kind */
 
 struct replica_record {
 	uint64_t segment_id;
@@ -46,14 +50,15 @@ struct replica_record {
 /* Which fields count depends on kind, the others are 0; pointers are borrowed by journal_add(). */
 struct record {
 	enum record_kind kind;
-	uint64_t object_id;     /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID */
-	uint64_t segment_id;    /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE */
-	uint64_t segment_epoch; /* SEGMENT_ADD */
-	uint64_t tenant_id;     /* OBJECT_ADD */
-	uint64_t len_bytes;     /* OBJECT_ADD; SEGMENT_ADD: its size */
-	uint64_t put_at_ms;     /* OBJECT_ADD, SEGMENT_ADD: since 1970 */
-	uint64_t client_id;     /* SEGMENT_ADD */
-	uint32_t chunk;         /* CHUNK_* */
+	uint64_t object_id;                  /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID */
+	uint64_t segment_id;                 /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE */
+	uint64_t segment_epoch;              /* SEGMENT_ADD */
+	uint64_t tenant_id;                  /* OBJECT_ADD, TENANT_* */
+	uint64_t len_bytes;                  /* OBJECT_ADD; SEGMENT_ADD: its size */
+	uint64_t put_at_ms;                  /* OBJECT_ADD, SEGMENT_ADD: since 1970 */
+	uint64_t client_id;                  /* SEGMENT_ADD */
+	uint64_t quota_bytes, quota_objects; /* TENANT_SET, 0: no limit */
+	uint32_t chunk;                      /* CHUNK_* */
 	uint32_t crc;
 	bool has_crc;
 	uint8_t medium; /* SEGMENT_ADD */
@@ -61,7 +66,7 @@ struct record {
 	uint8_t n_replicas;                 /* OBJECT_ADD */
 	const uint8_t *key;                 /* OBJECT_ADD, OBJECT_RENAME */
 	const uint8_t *attr;                /* OBJECT_ADD, OBJECT_ATTR */
-	const char *name, *host, *endpoint; /* SEGMENT_ADD */
+	const char *name, *host, *endpoint; /* SEGMENT_ADD; TENANT_SET: name */
 	const struct replica_record *replicas;
 };
 

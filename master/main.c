@@ -93,6 +93,8 @@ judge(const struct master_options *opts, mode_t *ret_mode)
 		return "socket_mode: not an octal mode, such as 0600";
 	if (strcmp(opts->durability, "process") != 0 && strcmp(opts->durability, "power") != 0)
 		return "durability: neither process nor power";
+	if (strcmp(opts->tenants, "open") != 0 && strcmp(opts->tenants, "strict") != 0)
+		return "tenants: neither open nor strict";
 	if (opts->evict_low_pct >= opts->evict_high_pct)
 		return "evict_low_pct: must be below evict_high_pct";
 	if (opts->ping_ms * 2 > opts->client_ttl_ms)
@@ -218,6 +220,7 @@ keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
 				.evict_high_pct = opts->evict_high_pct,
 				.evict_low_pct = opts->evict_low_pct,
 				.durable_power = strcmp(opts->durability, "power") == 0,
+				.strict_tenants = strcmp(opts->tenants, "strict") == 0,
 			},
 	};
 	char why[512];

@@ -81,6 +81,27 @@ load_segment(const struct loading *loading, const struct record *record)
 }
 
 static int
+load_tenant(const struct loading *loading, const struct record *record)
+{
+	struct master *master = loading->master;
+	const uint8_t *name = (const uint8_t *)record->name;
+	struct tenant *tenant;
+	int r;
+
+	if (!tenant_name_is_sound(name, record->name_len))
+		return refuse(loading, "a tenant's name that is none", record->tenant_id);
+	if (tenants_by_id(&master->tenants, record->tenant_id) != NULL ||
+	    tenants_by_name(&master->tenants, name, record->name_len) != NULL)
+		return refuse(loading, "a tenant stands there twice", record->tenant_id);
+	r = tenants_add(&master->tenants, record->tenant_id, name, record->name_len, &tenant);
+	if (r < 0)
+		return err_up(r);
+	tenant->quota = (struct tenant_quota){record->quota_bytes, record->quota_objects};
+	counter_add(&master->counters.tenants, 1);
+	return 0;
+}
+
+static int
 load_chunk(const struct loading *loading, const struct record *record)
 {
 	struct segment *segment = segment_find(loading->master, record->segment_id);
@@ -166,10 +187,11 @@ static int
 load_object(const struct loading *loading, const struct record *record)
 {
 	struct master *master = loading->master;
+	struct tenant *tenant = tenants_by_id(&master->tenants, record->tenant_id);
 	struct object *object;
 	int r;
 
-	if (record->tenant_id != master->tenant.id)
+	if (tenant == NULL)
 		return refuse(loading, "an object of no tenant", record->object_id);
 	if (record->key_len == 0 || record->key_len > KEY_MAX ||
 	    memchr(record->key, '\0', record->key_len) != NULL)
@@ -177,7 +199,7 @@ load_object(const struct loading *loading, const struct record *record)
 	if (record->object_id >= master->next_object_id)
 		return refuse(loading, "an object with an id that was never given out",
 			      record->object_id);
-	r = object_new(&master->tenant, record->object_id, record->key, record->key_len, &object);
+	r = object_new(tenant, record->object_id, record->key, record->key_len, &object);
 	if (r < 0)
 		return err_up(r);
 	r = fill_object(loading, object, record);
@@ -196,6 +218,8 @@ load_record(void *arg, const struct record *record)
 		return load_segment(loading, record);
 	case RECORD_CHUNK_OPEN:
 		return load_chunk(loading, record);
+	case RECORD_TENANT_SET:
+		return load_tenant(loading, record);
 	case RECORD_OBJECT_ADD:
 		return load_object(loading, record);
 	case RECORD_OBJECT_REMOVE:
@@ -205,9 +229,18 @@ load_record(void *arg, const struct record *record)
 	case RECORD_SEGMENT_REMOVE:
 	case RECORD_CHUNK_CLOSE:
 	case RECORD_NEXT_OBJECT_ID:
+	case RECORD_TENANT_REMOVE:
 		break;
 	}
 	return refuse(loading, "a row that is no state", record->object_id);
+}
+
+static bool
+has_default(const struct master *master)
+{
+	const struct tenant *tenant = tenants_by_id(&master->tenants, TENANT_DEFAULT_ID);
+
+	return tenant != NULL && strcmp(tenant->name, "default") == 0;
 }
 
 static int
@@ -223,6 +256,8 @@ load(struct master *master, char *why, size_t why_cap)
 		return err_new(-EBADMSG); /* STORE_E_DAMAGED; why names the row */
 	if (r < 0)
 		return err_up(r);
+	if (!has_default(master))
+		return refuse(&loading, "the tenant default is not number 1", TENANT_DEFAULT_ID);
 	list_each(&master->all_segments, link) {
 		r = quarantine_gaps(&master->quarantine, list_of(link, struct segment, at_master),
 				    until_ms);
@@ -255,6 +290,7 @@ init_lists(struct master *master)
 	list_init(&master->dirty);
 	list_init(&master->watches);
 	list_init(&master->parked);
+	tenants_init(&master->tenants);
 	gone_init(&master->gone);
 	journal_init(&master->journal);
 	arena_init(&master->arena);
@@ -282,14 +318,11 @@ master_new(const struct master_config *config, struct store **store_taken,
 	master->hash_seed = rand_u64(config->rand);
 	master->batch = 1;
 	init_lists(master);
-	master->tenant = (struct tenant){.id = 1, .name = "default"};
 
 	r = quarantine_init(&master->quarantine,
 			    &(struct chunk_opener){.open = open_chunk, .arg = master});
 	master->quarantine.last_fence_id = master->epoch
 					   << 32; /* no answer to a former master's order fits */
-	if (r == 0)
-		r = index_new(&master->tenant.index);
 	master->scratch = malloc(EXTENTS_MAX * sizeof(*master->scratch));
 	if (r < 0 || master->scratch == NULL)
 		return err_new(-ENOMEM);
@@ -301,8 +334,9 @@ master_new(const struct master_config *config, struct store **store_taken,
 		return err_up(r);
 	}
 	*store_taken = NULL;
-	log_event(LOG_INFO, "master_loaded", "epoch=%" PRIu64 " objects=%" PRIu64 " segments=%zu",
-		  master->epoch, master->tenant.n_objects, master->segments.n);
+	log_event(LOG_INFO, "master_loaded",
+		  "epoch=%" PRIu64 " objects=%zu segments=%zu tenants=%zu", master->epoch,
+		  master->objects.n, master->segments.n, master->tenants.by_name.n);
 	*ret_master = take(&master);
 	return 0;
 }
@@ -368,7 +402,7 @@ master_free(struct master *master)
 	map_fini(&master->puts_by_key);
 	map_fini(&master->segments);
 	map_fini(&master->clients);
-	index_free(master->tenant.index);
+	tenants_fini(&master->tenants);
 	gone_fini(&master->gone);
 	journal_fini(&master->journal);
 	arena_fini(&master->arena);

@@ -40,7 +40,8 @@ struct master_limits {
 	uint64_t ping_ms, client_ttl_ms, client_grace_ms;
 	uint64_t put_wait_ms;
 	uint64_t evict_high_pct, evict_low_pct;
-	bool durable_power; /* acknowledge only what is synced */
+	bool durable_power;  /* acknowledge only what is synced */
+	bool strict_tenants; /* joining makes no tenant */
 };
 
 struct peer {
@@ -71,9 +72,8 @@ struct watch {
 
 /* A change that watchers have not been told yet. */
 struct change {
-	uint64_t batch, object_id;
+	uint64_t batch, object_id, tenant_id;
 	uint8_t kind;
-	struct tenant *tenant;
 	uint16_t key_len;
 	uint8_t key[];
 };
@@ -107,7 +107,7 @@ struct master {
 	uint64_t leases_of_before_ms; /* until then a reader may hold a lease from before this start
 				       */
 
-	struct tenant tenant;   /* "default" */
+	struct tenants tenants;
 	struct map objects;     /* object id -> struct object in the index */
 	struct map ghosts;      /* object id -> struct object removed under a lease (books.h) */
 	struct list ghost_list; /* the same, by struct object.at_lru */
@@ -139,6 +139,9 @@ struct master {
 	/* what the request at hand must wait for */
 	uint64_t hold_batch;
 	bool hold_sync;
+
+	char why[320]; /* the request at hand: of its refusal, in words; "": what the status means
+			*/
 
 	/* while a parked request is tried again */
 	uint64_t parked_until_ms;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "master/segment.h"
+#include "master/tenant.h"
 #include "master/proto/limits.h"
 #include "transfer/base/err.h"
 
@@ -132,6 +133,7 @@ object_add_replica(struct object *object, struct segment *segment, const struct 
 	}
 	*end = rep;
 	object->n_replicas++;
+	tenant_charge(object->tenant, replica_room_bytes(rep));
 	*ret_rep = rep;
 	return 0;
 }
@@ -147,6 +149,7 @@ object_drop_replica(struct object *object, struct replica *rep)
 	}
 	*at = rep->next;
 	object->n_replicas--;
+	tenant_discharge(object->tenant, replica_room_bytes(rep));
 	replica_fini(rep);
 	if (!rep->is_embedded)
 		free(rep);

@@ -172,6 +172,8 @@ place_more(struct master *master, struct replica *rep, uint64_t more_bytes)
 	memcpy(many + rep->n_extents, master->scratch, n * sizeof(*many));
 	if (rep->n_extents > 1)
 		free(rep->many);
+	for (size_t i = 0; i < n; i++)
+		tenant_charge(rep->object->tenant, extent_room_bytes(master->scratch[i]));
 	rep->many = many;
 	rep->n_extents += (uint32_t)n;
 	return 0;

@@ -19,18 +19,19 @@ hash_of(const struct master *master, const uint8_t *key, size_t key_len)
 }
 
 static bool
-has_key(const struct put *put, const uint8_t *key, size_t key_len)
+has_key(const struct put *put, const struct tenant *tenant, const uint8_t *key, size_t key_len)
 {
-	return put->object->key.len_bytes == key_len &&
+	return put->object->tenant == tenant && put->object->key.len_bytes == key_len &&
 	       __builtin_memcmp(put->object->key.bytes, key, key_len) == 0;
 }
 
 struct put *
-put_of_key(const struct master *master, const uint8_t *key, size_t key_len)
+put_of_key(const struct master *master, const struct tenant *tenant, const uint8_t *key,
+	   size_t key_len)
 {
 	struct put *put = map_get(&master->puts_by_key, hash_of(master, key, key_len));
 
-	while (put != NULL && !has_key(put, key, key_len))
+	while (put != NULL && !has_key(put, tenant, key, key_len))
 		put = put->next_same_key;
 	return put;
 }
@@ -119,7 +120,11 @@ static void
 drop_copy(struct master *master, struct put *put, struct replica *rep, bool is_quiet)
 {
 	struct rest_terms terms = {
-		.writer_id = put->client->id, .now_ms = master->now_ms, .has_claim = true};
+		.tenant = put->object->tenant,
+		.writer_id = put->client->id,
+		.now_ms = master->now_ms,
+		.has_claim = true,
+	};
 
 	if (is_quiet) {
 		unclaim_extents(master, rep, rep->n_extents);
@@ -137,6 +142,7 @@ put_free(struct master *master, struct put *put)
 	if (list_link_is_on(&put->at_client)) {
 		list_remove(&put->at_client);
 		put->client->n_puts--;
+		put->client->tenant->n_puts--;
 		counter_sub(&master->counters.puts_under_way, 1);
 	}
 	list_remove(&put->at_lease);
@@ -296,7 +302,7 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 
 	if (!wish->replaces &&
 	    (books_find(master, client->tenant, wish->key, wish->key_len) != NULL ||
-	     put_of_key(master, wish->key, wish->key_len) != NULL))
+	     put_of_key(master, client->tenant, wish->key, wish->key_len) != NULL))
 		return PUT_E_EXISTS;
 
 	r = put_new(master, client, wish, &put);
@@ -313,6 +319,7 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 	put->started_ms = master->now_ms;
 	list_push_back(&client->puts, &put->at_client);
 	client->n_puts++;
+	client->tenant->n_puts++;
 	lease_anew(master, put);
 	counter_add(&master->counters.puts_started, 1);
 	counter_add(&master->counters.puts_under_way, 1);
@@ -332,6 +339,7 @@ shrink_copy(struct master *master, struct replica *rep, uint32_t n)
 	for (uint32_t i = n; i < rep->n_extents; i++) {
 		segment_unclaim(rep->segment, rep->many[i], master->now_ms);
 		alloc_give(rep->segment->alloc, rep->many[i]);
+		tenant_discharge(rep->object->tenant, extent_room_bytes(rep->many[i]));
 	}
 	if (n == 1 && rep->n_extents > 1) {
 		free(rep->many);
@@ -350,8 +358,10 @@ grow_copy(struct master *master, struct replica *rep, uint64_t more_bytes)
 		return r;
 	r = claim_extents(master, rep, n_before);
 	if (r < 0) {
-		for (uint32_t i = n_before; i < rep->n_extents; i++)
+		for (uint32_t i = n_before; i < rep->n_extents; i++) {
 			alloc_give(rep->segment->alloc, rep->many[i]);
+			tenant_discharge(rep->object->tenant, extent_room_bytes(rep->many[i]));
+		}
 		if (n_before == 1) {
 			struct extent first = rep->many[0];
 
@@ -429,7 +439,9 @@ cut_copy(struct master *master, struct object *object, struct replica *rep, uint
 		if (r < 0)
 			return err_up(r);
 		segment_unclaim(rep->segment, ext[n], master->now_ms);
+		tenant_discharge(object->tenant, extent_room_bytes(ext[n]));
 		ext[n].len_bytes = len_bytes;
+		tenant_charge(object->tenant, extent_room_bytes(ext[n]));
 		/* claimed anew with its true length: its chunks are open already */
 		r = claim(master, rep->segment, ext[n]);
 		assert(r == 0);

@@ -89,7 +89,8 @@ void put_fail(struct master *master, struct put *put, bool is_quiet);
 /* put_lose_replica -- its segment leaves. The put goes with its last copy. */
 void put_lose_replica(struct master *master, struct put *put, struct replica *rep);
 
-/* put_of_key -- some put under way of that key, or NULL. */
-struct put *put_of_key(const struct master *master, const uint8_t *key, size_t key_len);
+/* put_of_key -- some put under way of that key of the tenant, or NULL. */
+struct put *put_of_key(const struct master *master, const struct tenant *tenant, const uint8_t *key,
+		       size_t key_len);
 
 #endif

@@ -85,7 +85,7 @@ rest_bytes(const struct rest *rest)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < rest->n_extents; i++)
-		bytes += (rest->extents[i].len_bytes + ALLOC_GRAIN - 1) / ALLOC_GRAIN * ALLOC_GRAIN;
+		bytes += extent_room_bytes(rest->extents[i]);
 	return bytes;
 }
 
@@ -109,6 +109,10 @@ rest_end(struct quarantine *q, struct rest *rest, bool give_back)
 	list_remove(&rest->at_stage);
 	rest->segment->resting_bytes -= bytes;
 	q->resting_bytes -= bytes;
+	if (rest->tenant != NULL) {
+		rest->tenant->resting_bytes -= bytes;
+		tenant_discharge(rest->tenant, bytes);
+	}
 	if (give_back)
 		for (uint32_t i = 0; i < rest->n_extents; i++)
 			alloc_give(rest->segment->alloc, rest->extents[i]);
@@ -146,6 +150,19 @@ enter_syncing(struct quarantine *q, struct rest *rest, uint64_t now_ms)
 	list_push_back(&q->syncing, &rest->at_stage);
 }
 
+/* It comes to a gate (+1) or has passed it (-1). */
+static void
+count_gated(struct quarantine *q, struct rest *rest, int sign)
+{
+	uint64_t bytes = (uint64_t)sign * rest_bytes(rest);
+
+	q->n_gated += (size_t)sign;
+	q->gated_bytes += bytes;
+	if (rest->tenant != NULL)
+		rest->tenant->gated_bytes += bytes;
+	rest->is_gated = sign > 0;
+}
+
 /* The heap has room: quarantine_add() reserved it, so that no later step can fail. */
 static void
 enter_waiting(struct quarantine *q, struct rest *rest, uint64_t now_ms)
@@ -167,9 +184,7 @@ gate_open_if_done(struct quarantine *q, struct gate *gate, uint64_t now_ms)
 
 	list_each_safe(&gate->rests, link) {
 		list_remove(link);
-		q->n_gated--;
-		q->gated_bytes -= rest_bytes(list_of(link, struct rest, at_stage));
-		list_of(link, struct rest, at_stage)->is_gated = false;
+		count_gated(q, list_of(link, struct rest, at_stage), -1);
 		enter_waiting(q, list_of(link, struct rest, at_stage), now_ms);
 	}
 	list_remove(&gate->at_segment);
@@ -288,12 +303,15 @@ quarantine_add(struct quarantine *q, struct segment *segment, const struct exten
 	rest->until_ms = terms->until_ms;
 	rest->batch = terms->batch;
 	rest->has_claim = terms->has_claim;
+	rest->tenant = terms->tenant;
+	if (rest->tenant != NULL) {
+		rest->tenant->resting_bytes += rest_bytes(rest);
+		tenant_charge(rest->tenant, rest_bytes(rest));
+	}
 	if (is_early)
 		rest_claim(q, rest);
 	if (gate != NULL) {
-		q->n_gated++;
-		q->gated_bytes += rest_bytes(rest);
-		rest->is_gated = true;
+		count_gated(q, rest, +1);
 		list_push_back(&gate->rests, &rest->at_stage);
 		return;
 	}
@@ -330,9 +348,7 @@ gap_took(void *arg, struct extent extent)
 	}
 	rest->until_ms = gaps->until_ms;
 	rest_claim(gaps->q, rest);
-	gaps->q->n_gated++;
-	gaps->q->gated_bytes += rest_bytes(rest);
-	rest->is_gated = true;
+	count_gated(gaps->q, rest, +1);
 	list_push_back(&gaps->gate->rests, &rest->at_stage);
 }
 
@@ -480,10 +496,8 @@ quarantine_drop(struct quarantine *q, struct segment *segment, unsigned max_step
 			return false;
 		if (rest->heap_at != 0)
 			heap_remove(q, rest);
-		else if (rest->is_gated)
-			q->n_gated--;
 		if (rest->is_gated)
-			q->gated_bytes -= rest_bytes(rest);
+			count_gated(q, rest, -1);
 		segment->leave_until_ms = num_max(segment->leave_until_ms, rest->until_ms);
 		rest_end(q, rest, /* give_back= */ false);
 	}

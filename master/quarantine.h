@@ -23,6 +23,7 @@
 #define MASTER_QUARANTINE_H
 
 #include "master/segment.h"
+#include "master/tenant.h"
 #include "transfer/base/map.h"
 
 struct gate {
@@ -45,6 +46,7 @@ struct rest {
 	struct list_link at_segment;
 	struct list_link at_stage; /* the gate's rests, or quarantine.syncing */
 	struct segment *segment;
+	struct tenant *tenant; /* charged with it; NULL: nobody is, it is of before a restart */
 	uint64_t until_ms, batch;
 	size_t heap_at; /* 1.. while in the heap, else 0 */
 	bool has_claim, is_gated;
@@ -65,8 +67,9 @@ struct quarantine {
 
 /* What a rest has to wait for. */
 struct rest_terms {
-	uint64_t writer_id; /* 0: none, or it has said that it is done */
-	uint64_t until_ms;  /* end of the last read lease, 0: none */
+	struct tenant *tenant; /* charged until it is free */
+	uint64_t writer_id;    /* 0: none, or it has said that it is done */
+	uint64_t until_ms;     /* end of the last read lease, 0: none */
 	uint64_t batch; /* its removal stands in this batch of the journal, 0: it never was in the
 			   books */
 	uint64_t now_ms;

@@ -65,6 +65,17 @@ replica_extents(const struct replica *rep)
 	return rep->n_extents == 1 ? &rep->one : rep->many;
 }
 
+/* replica_room_bytes -- what it takes up of its segment. */
+static inline uint64_t
+replica_room_bytes(const struct replica *rep)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < rep->n_extents; i++)
+		bytes += extent_room_bytes(replica_extents(rep)[i]);
+	return bytes;
+}
+
 const char *replica_state_name(enum replica_state state);
 bool replica_may_move(enum replica_state from, enum replica_state to);
 

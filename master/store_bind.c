@@ -201,6 +201,18 @@ chunk_record(struct store_db *db, enum store_statement statement, const struct r
 	return store_db_exec(db, statement);
 }
 
+static int
+tenant_set(struct store_db *db, const struct record *record)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_tenant_set];
+
+	bind_u64(stmt, 1, record->tenant_id);
+	bind_text(stmt, 2, record->name, record->name_len);
+	bind_u64(stmt, 3, record->quota_bytes);
+	bind_u64(stmt, 4, record->quota_objects);
+	return store_db_exec(db, STMT_tenant_set);
+}
+
 int
 store_apply(struct store_db *db, const struct record *record)
 {
@@ -225,6 +237,10 @@ store_apply(struct store_db *db, const struct record *record)
 		return chunk_record(db, STMT_chunk_close, record);
 	case RECORD_NEXT_OBJECT_ID:
 		return with_id(db, STMT_cluster_next_object_id, record->object_id);
+	case RECORD_TENANT_SET:
+		return tenant_set(db, record);
+	case RECORD_TENANT_REMOVE:
+		return with_id(db, STMT_tenant_remove, record->tenant_id);
 	}
 	assert(false); /* every kind is handled above */
 	return SQLITE_INTERNAL;

@@ -47,7 +47,9 @@
 	STATEMENT(segment_remove, ":segment_id")                                                   \
 	STATEMENT(chunk_open, ":segment_id:chunk")                                                 \
 	STATEMENT(chunk_close, ":segment_id:chunk")                                                \
-	STATEMENT(chunk_close_all, ":segment_id")
+	STATEMENT(chunk_close_all, ":segment_id")                                                  \
+	STATEMENT(tenant_set, ":tenant_id:name:quota_bytes:quota_objects")                         \
+	STATEMENT(tenant_remove, ":tenant_id")
 
 enum store_statement {
 #define STATEMENT(name, params) STMT_##name,

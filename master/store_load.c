@@ -200,14 +200,32 @@ load_chunks(struct loader *loader, int *r)
 }
 
 static bool
+read_tenant(struct loader *loader, const struct walk *walk, struct record *ret)
+{
+	struct cursor name;
+
+	*ret = (struct record){.kind = RECORD_TENANT_SET, .tenant_id = walk->id};
+	if (!bytes(walk->stmt, 1, SQLITE_TEXT, NAME_MAX_BYTES, &name) ||
+	    !number(walk->stmt, 2, INT64_MAX, &ret->quota_bytes) ||
+	    !number(walk->stmt, 3, INT64_MAX, &ret->quota_objects))
+		return broken(loader, "a tenant has a value out of range", walk->id);
+	ret->name = (const char *)name.at;
+	ret->name_len = (uint16_t)cursor_left(&name);
+	return true;
+}
+
+static bool
 load_tenants(struct loader *loader, int *r)
 {
 	struct walk walk = {0};
 	bool is_well = walk_start(loader, &walk, sql_tenant_load);
 
 	while (is_well && (is_well = walk_next(loader, &walk)) && walk.is_at_row) {
+		struct record record;
+
 		*r = map_put(&loader->tenants, walk.id, loader);
-		is_well = *r == 0;
+		is_well =
+			*r == 0 && read_tenant(loader, &walk, &record) && give(loader, &record, r);
 	}
 	sqlite3_finalize(walk.stmt);
 	return is_well;

@@ -1,16 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* tenant.h -- a key space of its own; what it holds is counted. */
+/*
+ * tenant.h -- a key space of its own, and how much it may hold.
+ *
+ *      tenant_put, or the first join that names it --> there --tenant_delete, when empty--> gone
+ *
+ * "default" is there from the beginning and for ever.  Names that begin with '_' are kept for the
+ * store itself.
+ *
+ * The ledger.  A tenant is charged with every grain of a segment that is not free because of it,
+ * from the moment it is taken to the moment somebody else could get it:
+ *
+ *      put_start, put_extend, a further copy --> charged --> put_end (less what is cut off), ...
+ *                                                   |
+ *      removed, replaced, evicted, revoked, read on as a ghost: charged still
+ *                                                   |
+ *                            quarantine is over, or the segment is gone --> charged no more
+ *
+ * So the tenants' charges, and what rests since before a restart and is nobody's, are together what
+ * the segments have taken.  As an object counts what is in the index, and each put under way, also
+ * one that is to replace an object.
+ *
+ * Quotas are judged where room is taken (place.h) and where a put begins (put.h).  A quota that is
+ * lowered below what is there takes nothing away by itself and stops no reader: the next put makes
+ * room first.
+ *
+ * thread:  the loop's.
+ */
 #ifndef MASTER_TENANT_H
 #define MASTER_TENANT_H
 
 #include "master/index.h"
+#include "transfer/base/map.h"
+#include "transfer/base/vec.h"
+
+#define TENANT_DEFAULT_ID 1
+#define TENANTS_MAX       16384 /* of one store */
+
+/* 0: no limit. */
+struct tenant_quota {
+	uint64_t bytes; /* of room reserved on segments: every copy counts */
+	uint64_t objects;
+};
 
 struct tenant {
-	uint64_t id; /* 1: "default" */
-	const char *name;
+	uint64_t id;
+	uint64_t batch; /* of the journal that made it, or changed its quota last */
+	char *name;     /* owned */
 	struct index *index;
 	uint64_t n_objects, bytes; /* in the index */
+	uint64_t n_puts;           /* under way */
+	uint64_t n_clients;        /* joined */
+	uint64_t charged_bytes;    /* the ledger: see above */
+	uint64_t resting_bytes;    /* of those, in quarantine */
+	uint64_t gated_bytes;      /* of those, at gates: nobody knows how long */
+	struct tenant_quota quota;
 };
+
+/* All of a store. */
+struct tenants {
+	VEC(struct tenant *) by_name; /* in the order of their names' bytes */
+	struct map by_id;
+	uint64_t last_id;
+	uint64_t batch; /* of the journal that changed some of them last */
+};
+
+void tenants_init(struct tenants *tenants);
+
+/* tenants_fini -- free all of them; they must hold nothing. */
+void tenants_fini(struct tenants *tenants);
+
+/* tenants_by_name, tenants_by_id -- NULL: none. */
+struct tenant *tenants_by_name(const struct tenants *tenants, const uint8_t *name, size_t name_len);
+static inline struct tenant *
+tenants_by_id(const struct tenants *tenants, uint64_t id)
+{
+	return id == 0 ? NULL : map_get(&tenants->by_id, id);
+}
+
+/* tenants_after -- where in by_name the names behind this one begin. */
+size_t tenants_after(const struct tenants *tenants, const uint8_t *name, size_t name_len);
+
+/*
+ * tenants_add -- a new one, without quota.
+ *
+ * needs:   tenant_name_is_sound(); neither name nor id (0: the next one) is there.
+ * result:  0 or -ENOMEM, then nothing has changed.
+ */
+int tenants_add(struct tenants *tenants, uint64_t id, const uint8_t *name, size_t name_len,
+		struct tenant **ret_tenant) MUST_CHECK;
+
+/* tenants_drop -- needs: tenant_is_empty(). */
+void tenants_drop(struct tenants *tenants, struct tenant *tenant);
+
+/* tenant_name_is_sound -- 1..255 printable ASCII characters without blank, not beginning with '_'.
+ */
+bool tenant_name_is_sound(const uint8_t *name, size_t name_len);
+
+/* tenants_ram_bytes -- of their indexes. */
+size_t tenants_ram_bytes(const struct tenants *tenants);
+
+/* tenant_charge, tenant_discharge -- whole grains of room were taken because of it, or are free. */
+static inline void
+tenant_charge(struct tenant *tenant, uint64_t room_bytes)
+{
+	tenant->charged_bytes += room_bytes;
+}
+
+static inline void
+tenant_discharge(struct tenant *tenant, uint64_t room_bytes)
+{
+	assert(tenant->charged_bytes >= room_bytes);
+	tenant->charged_bytes -= room_bytes;
+}
+
+/* tenant_has_room, tenant_has_place -- so many bytes, or objects, more are within its quota. */
+static inline bool
+tenant_has_room(const struct tenant *tenant, uint64_t room_bytes)
+{
+	return tenant->quota.bytes == 0 ||
+	       (tenant->charged_bytes <= tenant->quota.bytes &&
+		room_bytes <= tenant->quota.bytes - tenant->charged_bytes);
+}
+
+static inline bool
+tenant_has_place(const struct tenant *tenant, uint64_t n_objects)
+{
+	uint64_t n = tenant->n_objects + tenant->n_puts;
+
+	return tenant->quota.objects == 0 ||
+	       (n <= tenant->quota.objects && n_objects <= tenant->quota.objects - n);
+}
+
+/* tenant_is_over -- it holds more than its quota allows. */
+static inline bool
+tenant_is_over(const struct tenant *tenant)
+{
+	return !tenant_has_room(tenant, 0) || !tenant_has_place(tenant, 0);
+}
+
+/* tenant_is_empty -- nobody would miss it: it holds nothing, and no client speaks for it. */
+bool tenant_is_empty(const struct tenant *tenant);
 
 #endif

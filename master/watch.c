@@ -67,7 +67,8 @@ watch_free(struct watch *watch)
 static bool
 concerns(const struct watch *watch, const struct change *change)
 {
-	return watch->peer->client != NULL && watch->peer->client->tenant == change->tenant &&
+	return watch->peer->client != NULL &&
+	       watch->peer->client->tenant->id == change->tenant_id &&
 	       change->key_len >= watch->prefix.len &&
 	       memcmp(change->key, watch->prefix.at, watch->prefix.len) == 0;
 }

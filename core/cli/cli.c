@@ -99,12 +99,14 @@ cli_exit_of(int code)
 	case TIFFIN_E_EXISTS:
 		return CLI_EXISTS;
 	case TIFFIN_E_NO_SPACE:
+	case TIFFIN_E_QUOTA:
 		return CLI_NO_SPACE;
 	case TIFFIN_E_UNREACHABLE:
 	case TIFFIN_E_TIMEOUT:
 		return CLI_UNREACHABLE;
 	case TIFFIN_E_LEASE:
 	case TIFFIN_E_BUSY:
+	case TIFFIN_E_NOT_EMPTY:
 		return CLI_BUSY;
 	case TIFFIN_E_CHECKSUM:
 		return CLI_CHECKSUM;

@@ -46,7 +46,7 @@ void command_print_help(const struct command *command, FILE *to);
 void commands_print_help(FILE *to);
 
 extern const struct command cmd_up, cmd_down, cmd_status, cmd_put, cmd_get, cmd_cat, cmd_ls,
-	cmd_stat, cmd_find, cmd_rm, cmd_cp, cmd_mv, cmd_segments, cmd_clients, cmd_puts, cmd_bench,
-	cmd_check, cmd_doctor, cmd_version, cmd_help;
+	cmd_stat, cmd_find, cmd_rm, cmd_cp, cmd_mv, cmd_segments, cmd_clients, cmd_puts,
+	cmd_tenants, cmd_bench, cmd_check, cmd_doctor, cmd_version, cmd_help;
 
 #endif

@@ -6,9 +6,9 @@
 #include "transfer/base/num.h"
 
 static const struct command *const commands[] = {
-	&cmd_up,   &cmd_down,  &cmd_status, &cmd_put,    &cmd_get,     &cmd_cat,      &cmd_ls,
-	&cmd_stat, &cmd_find,  &cmd_rm,     &cmd_cp,     &cmd_mv,      &cmd_segments, &cmd_clients,
-	&cmd_puts, &cmd_bench, &cmd_check,  &cmd_doctor, &cmd_version, &cmd_help,
+	&cmd_up,   &cmd_down,    &cmd_status, &cmd_put,   &cmd_get,    &cmd_cat,      &cmd_ls,
+	&cmd_stat, &cmd_find,    &cmd_rm,     &cmd_cp,    &cmd_mv,     &cmd_segments, &cmd_clients,
+	&cmd_puts, &cmd_tenants, &cmd_bench,  &cmd_check, &cmd_doctor, &cmd_version,  &cmd_help,
 };
 
 #define NAME_LONGEST 32
@@ -106,7 +106,7 @@ commands_print_help(FILE *to)
 	      "  1 not found; check found    6 being read, promise ran out, limit reached\n"
 	      "  2 wrong command line        7 wrong bytes (checksum)\n"
 	      "  3 exists already            8 not accepted: key, tenant, version\n"
-	      "  4 no space                  9 this machine: memory, files, descriptors\n"
+	      "  4 no space, quota used up    9 this machine: memory, files, descriptors\n"
 	      "\n"
 	      "'tiffin help COMMAND' explains one.  To begin with: tiffin up\n",
 	      to);

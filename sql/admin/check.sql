@@ -54,6 +54,16 @@ SELECT 'a value is out of range', segment_id, 'segment'
     OR mounted_at_ms < 0
 
 UNION ALL
+SELECT 'a value is out of range', tenant_id, 'tenant'
+  FROM tenant
+ WHERE tenant_id <= 0
+    OR length(name) NOT BETWEEN 1 AND 255
+    OR name GLOB '*[^!-~]*'
+    OR substr(name, 1, 1) = '_'
+    OR quota_bytes < 0
+    OR quota_objects < 0
+
+UNION ALL
 SELECT 'a value is out of range', segment_id, 'chunk ' || chunk
   FROM open_chunk
  WHERE chunk NOT BETWEEN 0 AND 4294967295
@@ -144,6 +154,10 @@ SELECT 'an object has no tenant', object_id, 'tenant ' || object.tenant_id
   FROM object
   LEFT JOIN tenant USING (tenant_id)
  WHERE tenant.tenant_id IS NULL
+
+UNION ALL
+SELECT 'the tenant default is not number 1', 1, 'a store always has it'
+ WHERE NOT EXISTS (SELECT 1 FROM tenant WHERE tenant_id = 1 AND name = 'default')
 
 UNION ALL
 SELECT 'two objects have one key', max(object_id), 'and ' || min(object_id)

@@ -295,21 +295,34 @@ end_status(struct end *end, uint64_t request_id)
 		HEAR(end, id_, name, rep);                                                         \
 	})
 
-static inline struct end *
-world_join_again(struct world *w, uint64_t client_id)
+/* Gives the status of the join. */
+static inline uint32_t
+end_join(struct end *end, uint64_t client_id, const char *tenant)
 {
-	struct end *end = world_connect(w);
 	struct rep_hello hello = {0};
 	struct rep_join join = {0};
 
 	end->client_id = client_id;
-	end->last_request = 1000 * w->n_ends;
 	assert_int_equal(ASK(end, hello, &hello, .version = PROTO_VERSION), STATUS_OK);
-	assert_int_equal(ASK(end, join, &join, .client_id = client_id, .name = span_of("end", 3),
-			     .host = span_of("here", 4), .tenant = span_of("default", 7),
-			     .now_ms = clock_ms(&w->clock.base)),
-			 STATUS_OK);
+	return ASK(end, join, &join, .client_id = client_id, .name = span_of("end", 3),
+		   .host = span_of("here", 4), .tenant = span_of(tenant, strlen(tenant)),
+		   .now_ms = clock_ms(&end->world->clock.base));
+}
+
+static inline struct end *
+world_join_as(struct world *w, uint64_t client_id, const char *tenant)
+{
+	struct end *end = world_connect(w);
+
+	end->last_request = 1000 * w->n_ends;
+	assert_int_equal(end_join(end, client_id, tenant), STATUS_OK);
 	return end;
+}
+
+static inline struct end *
+world_join_again(struct world *w, uint64_t client_id)
+{
+	return world_join_as(w, client_id, "default");
 }
 
 static inline struct end *

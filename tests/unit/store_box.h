@@ -240,6 +240,24 @@ box_story_change(struct box *box)
 				      .attr_len = (uint16_t)(len % 3 == 0 ? 0 : len)});
 }
 
+/* Tenants that hold nothing come, change and go. */
+static inline void
+box_story_tenant(struct box *box, unsigned k)
+{
+	char name[32];
+	int len = snprintf(name, sizeof(name), "tenant-%u", 2 + k / 12);
+
+	if (k % 18 == 0)
+		box_add(box, &(struct record){.kind = RECORD_TENANT_REMOVE,
+					      .tenant_id = 2 + (k - 6) / 12});
+	box_add(box, &(struct record){.kind = RECORD_TENANT_SET,
+				      .tenant_id = 2 + k / 12,
+				      .quota_bytes = k * 1000,
+				      .quota_objects = k % 12,
+				      .name = name,
+				      .name_len = (uint16_t)len});
+}
+
 /* box_story -- add the records of batch k, 1... */
 static inline void
 box_story(struct box *box, unsigned k)
@@ -270,6 +288,8 @@ box_story(struct box *box, unsigned k)
 		box_story_change(box);
 	if (k % 5 == 0)
 		box_add_segment(box, 2);
+	if (k % 6 == 0)
+		box_story_tenant(box, k);
 }
 
 /* box_tell -- submit batch k and do what is at hand. */
@@ -304,13 +324,22 @@ box_print_object(FILE *to, const struct record *record)
 	}
 }
 
+/* box_print -- every book has the tenant default: it is told of only when it has a quota. */
 static inline int
 box_print(void *arg, const struct record *record)
 {
 	FILE *to = arg;
 
+	if (record->kind == RECORD_TENANT_SET && record->tenant_id == 1 &&
+	    record->quota_bytes == 0 && record->quota_objects == 0)
+		return 0;
 	if (record->kind == RECORD_OBJECT_ADD)
 		box_print_object(to, record);
+	else if (record->kind == RECORD_TENANT_SET)
+		fprintf(to, "tenant %llu %.*s bytes %llu objects %llu\n",
+			(unsigned long long)record->tenant_id, record->name_len, record->name,
+			(unsigned long long)record->quota_bytes,
+			(unsigned long long)record->quota_objects);
 	else if (record->kind == RECORD_CHUNK_OPEN)
 		fprintf(to, "chunk %llu %u\n", (unsigned long long)record->segment_id,
 			record->chunk);

@@ -132,10 +132,12 @@ exit_status__is_one_for_each_class_of_error(void **state)
 	assert_int_equal(cli_exit_of(TIFFIN_E_INVALID), 2);
 	assert_int_equal(cli_exit_of(TIFFIN_E_EXISTS), 3);
 	assert_int_equal(cli_exit_of(TIFFIN_E_NO_SPACE), 4);
+	assert_int_equal(cli_exit_of(TIFFIN_E_QUOTA), 4);
 	assert_int_equal(cli_exit_of(TIFFIN_E_UNREACHABLE), 5);
 	assert_int_equal(cli_exit_of(TIFFIN_E_TIMEOUT), 5);
 	assert_int_equal(cli_exit_of(TIFFIN_E_LEASE), 6);
 	assert_int_equal(cli_exit_of(TIFFIN_E_BUSY), 6);
+	assert_int_equal(cli_exit_of(TIFFIN_E_NOT_EMPTY), 6);
 	assert_int_equal(cli_exit_of(TIFFIN_E_CHECKSUM), 7);
 	assert_int_equal(cli_exit_of(TIFFIN_E_DENIED), 8);
 	assert_int_equal(cli_exit_of(TIFFIN_E_VERSION), 8);

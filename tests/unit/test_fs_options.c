@@ -201,6 +201,7 @@ errno__of_every_code__is_one_that_programs_expect(void **state)
 	assert_int_equal(fs_errno(TIFFIN_E_NOT_FOUND), -ENOENT);
 	assert_int_equal(fs_errno(TIFFIN_E_EXISTS), -EEXIST);
 	assert_int_equal(fs_errno(TIFFIN_E_NO_SPACE), -ENOSPC);
+	assert_int_equal(fs_errno(TIFFIN_E_QUOTA), -EDQUOT);
 	assert_int_equal(fs_errno(TIFFIN_E_TIMEOUT), -ETIMEDOUT);
 	for (int code = -40; code <= 5; code++) {
 		int r = fs_errno(code);

@@ -109,6 +109,36 @@ segment__comes_back_with_its_words(void **state)
 }
 
 static void
+tenant__comes_back_with_its_quotas(void **state)
+{
+	const struct record tenant = {
+		.kind = RECORD_TENANT_SET,
+		.tenant_id = 7,
+		.quota_bytes = INT64_MAX,
+		.quota_objects = 3,
+		.name = "llama",
+		.name_len = 5,
+	};
+	struct journal_scratch scratch;
+	struct journal journal;
+	struct record record;
+	size_t at = 0;
+
+	(void)state;
+	journal_init(&journal);
+	assert_int_equal(journal_add(&journal, &tenant), 0);
+
+	assert_true(journal_next(&journal, &at, &scratch, &record));
+	assert_int_equal(record.kind, RECORD_TENANT_SET);
+	assert_int_equal(record.tenant_id, 7);
+	assert_int_equal(record.quota_bytes, INT64_MAX);
+	assert_int_equal(record.quota_objects, 3);
+	assert_int_equal(record.name_len, 5);
+	assert_memory_equal(record.name, "llama", 5);
+	journal_fini(&journal);
+}
+
+static void
 records__come_back_in_order__whatever_their_lengths(void **state)
 {
 	struct journal_scratch scratch;
@@ -220,6 +250,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(record__comes_back_as_it_went_in),
 		cmocka_unit_test(segment__comes_back_with_its_words),
+		cmocka_unit_test(tenant__comes_back_with_its_quotas),
 		cmocka_unit_test(records__come_back_in_order__whatever_their_lengths),
 		cmocka_unit_test(replica__may_have_no_extents_at_all),
 		cmocka_unit_test(clear__leaves_nothing_to_read_and_no_wish_to_sync),

@@ -74,7 +74,7 @@ rename__onto_another__replaces_it__unless_that_was_forbidden(void **state)
 	assert_int_equal(RENAME(end, NOREPLACE, "a", "b"), STATUS_EXISTS);
 	assert_int_equal(RENAME(end, 0, "a", "b"), STATUS_OK);
 	assert_int_equal(end_get(end, "b").object_id, id);
-	assert_int_equal(end->world->master->tenant.n_objects, 1);
+	assert_int_equal(end->world->master->objects.n, 1);
 }
 
 static void
@@ -122,7 +122,7 @@ rename__survives_a_restart(void **state)
 	assert_int_equal(world_open(w), 0);
 	end = world_join(w, 11);
 
-	assert_int_equal(w->master->tenant.n_objects, 2);
+	assert_int_equal(w->master->objects.n, 2);
 	assert_int_equal(end_exist(end, "a"), STATUS_NOT_FOUND);
 	assert_int_equal(end_exist(end, "b"), STATUS_NOT_COMPLETE);
 	assert_int_equal(end_exist(end, "d"), STATUS_NOT_COMPLETE);

@@ -102,6 +102,9 @@ REFUSED(extent_of_negative_length__is_refused, "UPDATE extent SET len_bytes = -4
 REFUSED(two_objects_of_one_key__are_refused,
 	"UPDATE object SET key = CAST('one' AS BLOB) WHERE key = CAST('empty' AS BLOB)")
 REFUSED(object_of_no_tenant__is_refused, "UPDATE object SET tenant_id = 9")
+REFUSED(tenant_of_an_impossible_name__is_refused,
+	"INSERT INTO tenant (tenant_id, name) VALUES (2, 'a b')")
+REFUSED(tenant_default_under_another_name__is_refused, "UPDATE tenant SET name = 'other'")
 REFUSED(object_of_negative_length__is_refused,
 	"UPDATE object SET len_bytes = -1 WHERE key = CAST('empty' AS BLOB)")
 REFUSED(key_that_is_empty__is_refused,
@@ -244,6 +247,8 @@ main(void)
 		WORLD_TEST(extent_of_negative_length__is_refused),
 		WORLD_TEST(two_objects_of_one_key__are_refused),
 		WORLD_TEST(object_of_no_tenant__is_refused),
+		WORLD_TEST(tenant_of_an_impossible_name__is_refused),
+		WORLD_TEST(tenant_default_under_another_name__is_refused),
 		WORLD_TEST(next_id_below_what_is_stored__is_raised_above_it),
 		WORLD_TEST(object_of_negative_length__is_refused),
 		WORLD_TEST(key_that_is_empty__is_refused),

@@ -31,6 +31,8 @@ static const struct {
 	{16, "TOO_MANY", true},
 	{17, "NOT_COMPLETE", true},
 	{18, "STRICT_FAILED", true},
+	{19, "TENANT_NOT_EMPTY", false},
+	{20, "QUOTA_EXCEEDED", true},
 };
 
 static void

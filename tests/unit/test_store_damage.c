@@ -109,6 +109,10 @@ static const struct {
 	{"UPDATE segment SET len_bytes = 0 WHERE segment_id = 3", "CHECK constraint",
 	 "out of range"},
 	{"DELETE FROM cluster", "version", "there is not one cluster row"},
+	{"UPDATE tenant SET quota_bytes = -1", "CHECK constraint", "out of range"},
+	{"UPDATE tenant SET quota_objects = -1", "CHECK constraint", "out of range"},
+	{"UPDATE tenant SET name = 'a b'", NULL, "out of range"},
+	{"UPDATE tenant SET name = 'other'", NULL, "the tenant default is not number 1"},
 	{"DELETE FROM tenant", "an object has no tenant", "an object has no tenant"},
 };
 

@@ -159,6 +159,7 @@ static void
 newer_version__is_refused__changes_nothing_and_names_the_cure(void **state)
 {
 	struct box *box = *state;
+	char sql[128];
 
 	assert_int_equal(box_open(box, NULL), 0);
 	box_close(box);
@@ -169,7 +170,9 @@ newer_version__is_refused__changes_nothing_and_names_the_cure(void **state)
 	assert_non_null(strstr(box->why, "schema 99"));
 	assert_non_null(strstr(box->why, "tiffin restore"));
 
-	box_sql(box, "UPDATE cluster SET schema_version = 1 WHERE master_epoch = 7");
+	snprintf(sql, sizeof(sql), "UPDATE cluster SET schema_version = %zu WHERE master_epoch = 7",
+		 n_sql_schemas);
+	box_sql(box, sql);
 	assert_int_equal(box_open(box, NULL), 0);
 	assert_int_equal(store_epoch(box->store), 8);
 }
@@ -182,7 +185,7 @@ newer_version__that_has_other_tables__is_refused_all_the_same(void **state)
 	assert_int_equal(box_open(box, NULL), 0);
 	box_close(box);
 	box_sql(box, "DROP VIEW v_extent; DROP TABLE open_chunk; CREATE TABLE later (x);"
-		     "UPDATE cluster SET schema_version = 2");
+		     "UPDATE cluster SET schema_version = schema_version + 1");
 
 	assert_int_equal(box_open(box, NULL), STORE_E_NEWER);
 }
@@ -196,6 +199,42 @@ assert_damaged(struct box *box, const char *word)
 	assert_null(strchr(box->why, '\n'));
 	if (strstr(box->why, word) == NULL)
 		fail_msg("no \"%s\" in: %s", word, box->why);
+}
+
+/* A database as the first version left it, with two objects in it. */
+static void
+make_version_1(struct box *box)
+{
+	write_file(box->path, "");
+	box_sql(box, "PRAGMA application_id = 0x54494631");
+	box_sql(box, sql_schemas[0].text);
+	box_sql(box, "INSERT INTO cluster VALUES (1, 1, 6, 100, 5, 5, 0);"
+		     "INSERT INTO segment VALUES (7, 1, 42, 1, 1048576, 5, 'box', 'here', 'tcp:1');"
+		     "INSERT INTO object VALUES (3, 1, CAST('old' AS BLOB), 600, 5, NULL, NULL);"
+		     "INSERT INTO replica VALUES (24, 7, 4096);"
+		     "INSERT INTO object VALUES (4, 1, CAST('older' AS BLOB), 0, 5, NULL, x'61')");
+}
+
+static void
+version_1__becomes_the_newest__and_loses_nothing(void **state)
+{
+	struct box *box = *state;
+	char *text = NULL;
+
+	make_version_1(box);
+	assert_int_equal(box_open(box, NULL), 0);
+	assert_int_equal(store_epoch(box->store), 7);
+	assert_int_equal(box_load(box, &text), 0);
+
+	assert_non_null(strstr(text, "segment 7 epoch 1 len 1048576 client 42 medium 1 box here"));
+	assert_non_null(strstr(text, "object 3 tenant 1 len 600 at 5 crc 0 0 key old attr \n"
+				     "  on 7: 4096+600\n"));
+	assert_non_null(strstr(text, "object 4 tenant 1 len 0 at 5 crc 0 0 key older attr a\n"));
+	free(text);
+	assert_check_finds_nothing(box);
+	box_sql(box, "CREATE TEMP TABLE one (n CHECK (n = 1));"
+		     "INSERT INTO one SELECT count(*) FROM v_tenant WHERE n_objects = 2 AND "
+		     "object_bytes = 600 AND stored_bytes = 1024");
 }
 
 static void
@@ -382,6 +421,7 @@ main(void)
 		TEST(second_master__once_the_first_is_gone__may_start),
 		TEST(newer_version__is_refused__changes_nothing_and_names_the_cure),
 		TEST(newer_version__that_has_other_tables__is_refused_all_the_same),
+		TEST(version_1__becomes_the_newest__and_loses_nothing),
 		TEST(version_below_one__is_damage),
 		TEST(text_file__is_no_database),
 		TEST(database_of_somebody_else__is_refused_unchanged),

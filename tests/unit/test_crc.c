@@ -70,6 +70,20 @@ sum__of_any_length_and_place__is_the_definition(void **state)
 }
 
 static void
+sum__of_each_short_length__is_the_definition(void **state)
+{
+	uint8_t bytes[300];
+	struct rand rand;
+
+	(void)state;
+	rand_init(&rand, 3);
+	fill(&rand, bytes, sizeof(bytes));
+
+	for (size_t n = 0; n <= 290; n++)
+		assert_int_equal(crc_of(0, bytes + n % 8, n), bit_by_bit(bytes + n % 8, n));
+}
+
+static void
 sum__goes_on_where_it_stopped(void **state)
 {
 	(void)state;
@@ -160,6 +174,7 @@ main(void)
 		cmocka_unit_test(sum__of_the_known_words__is_the_known_number),
 		cmocka_unit_test(sum__of_nothing__is_zero),
 		cmocka_unit_test(sum__of_any_length_and_place__is_the_definition),
+		cmocka_unit_test(sum__of_each_short_length__is_the_definition),
 		cmocka_unit_test(sum__goes_on_where_it_stopped),
 		cmocka_unit_test(join__of_two_sums__is_the_sum_of_both),
 		cmocka_unit_test(join__with_nothing__changes_nothing),

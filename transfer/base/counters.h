@@ -6,7 +6,8 @@
  *      kind   TOTAL   only grows        GAUGE   goes up and down
  *
  * Fields are _Atomic uint64_t; relaxed order is enough, for nothing is decided
- * by them.  The same list feeds the struct, `tiffin status`, metrics and the manual.
+ * by them.  One thread counts, so that no cache is locked; any may read.  The same
+ * list feeds the struct, `tiffin status`, metrics and the manual.
  */
 #ifndef TRANSFER_BASE_COUNTERS_H
 #define TRANSFER_BASE_COUNTERS_H
@@ -30,13 +31,15 @@ struct counter_def {
 static inline void
 counter_add(_Atomic uint64_t *counter, uint64_t n)
 {
-	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+	uint64_t now = atomic_load_explicit(counter, memory_order_relaxed);
+
+	atomic_store_explicit(counter, now + n, memory_order_relaxed);
 }
 
 static inline void
 counter_sub(_Atomic uint64_t *counter, uint64_t n)
 {
-	atomic_fetch_sub_explicit(counter, n, memory_order_relaxed);
+	counter_add(counter, 0 - n);
 }
 
 static inline uint64_t

@@ -48,6 +48,9 @@ static const struct program program = {
 	.own_word = own_word,
 };
 
+/* So many records of one turn are committed by the loop itself: the puts of a few clients. */
+#define HERE_MAX_RECORDS 16
+
 static struct loop *signal_loop; /* set before signals are caught */
 static volatile sig_atomic_t is_ending;
 
@@ -202,6 +205,7 @@ keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
 		.clock = clock_real(),
 		.wal_cap_bytes = opts->wal_cap_bytes,
 		.sync_every_ms = opts->sync_every_ms,
+		.here_max_records = HERE_MAX_RECORDS,
 		.wake = wake_loop,
 		.wake_arg = loop,
 	};

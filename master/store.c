@@ -137,14 +137,15 @@ store_next_object_id(const struct store *store)
 	return store->next_object_id;
 }
 
-/* kick -- news for the worker.  needs: the lock is held. */
+/* kick -- drop the lock; there is news for the store thread. */
 static void
 kick(struct store *store)
 {
 	assert(lock_held(&store->lock));
 
 	store->is_kicked = true;
-	pthread_cond_signal(&store->cond);
+	lock_drop(&store->lock);
+	pthread_cond_signal(&store->cond); /* who wakes finds the lock free */
 }
 
 /* take_spare -- a batch with memory from earlier, or a new one; NULL: no memory. */
@@ -189,10 +190,13 @@ store_submit(struct store *store, struct journal *journal, uint64_t *ret_batch)
 	lock_take(&store->lock);
 	batch->number = ++store->n_submitted;
 	list_push_back(&store->queue, &batch->at);
-	kick(store);
-	lock_drop(&store->lock);
-
 	*ret_batch = batch->number;
+	if (!store_here_begin(store, batch)) {
+		kick(store);
+		return 0;
+	}
+	lock_drop(&store->lock);
+	store_here(store);
 	return 0;
 }
 
@@ -202,7 +206,6 @@ store_want_sync(struct store *store)
 	lock_take(&store->lock);
 	store->wants_sync = true;
 	kick(store);
-	lock_drop(&store->lock);
 }
 
 void
@@ -234,7 +237,6 @@ store_close(struct store *store)
 		lock_take(&store->lock);
 		store->is_closing = true;
 		kick(store);
-		lock_drop(&store->lock);
 		pthread_join(store->thread, NULL);
 	}
 	if (!store_flush(store))

@@ -16,6 +16,7 @@
  *
  * thread:  open, load, submit, progress, close: the loop's.  Inside: one store thread
  *          (none with is_inline: the work is done within store_step(), for tests and simulation).
+ *          While that sleeps, store_submit() may commit a small batch in its stead.
  */
 #ifndef MASTER_STORE_H
 #define MASTER_STORE_H
@@ -30,9 +31,11 @@ struct store_config {
 	const struct clock *clock;
 	bool is_inline;
 	const char *vfs; /* SQLite VFS to use, NULL: the default (tests inject faults by it) */
-	uint64_t wal_cap_bytes; /* checkpoint with TRUNCATE above it */
-	uint64_t sync_every_ms; /* sync at latest so long after a commit, so that resting space
-				   comes back */
+	uint64_t wal_cap_bytes;    /* checkpoint with TRUNCATE above it */
+	uint64_t sync_every_ms;    /* sync at latest so long after a commit, so that resting space
+				      comes back */
+	unsigned here_max_records; /* a batch up to here may be committed by store_submit() itself;
+				      0: none */
 	void (*wake)(
 		void *arg); /* called from the store thread when progress was made; NULL: poll */
 	void *wake_arg;
@@ -70,6 +73,8 @@ int store_load(struct store *store, int (*fn)(void *arg, const struct record *re
 
 /*
  * store_submit -- hand a batch over; it becomes number *ret_batch (1, 2, 3...).
+ *
+ * With here_max_records the batch may be committed on return, without a call of wake().
  *
  * takes:   the records; *journal is empty afterwards (its memory is swapped, not copied).
  * result:  0 or -ENOMEM.

@@ -137,12 +137,16 @@ struct store {
 	struct list queue; /* store_batch, oldest first */
 	struct list spare; /* store_batch with memory to use again */
 	uint64_t n_submitted;
-	bool is_kicked; /* there is news for the worker */
+	uint64_t nap_until_ns; /* the store thread sleeps at most so long */
+	bool is_kicked;        /* there is news for the store thread */
+	bool is_working;       /* somebody is the worker now */
+	bool is_in_line;       /* the store thread wants to be it next */
 	bool wants_sync, is_closing;
 	struct store_progress progress;
 	struct store_counts counts;
 
-	/* Below: the worker's alone (the store thread, or the caller of store_step()). */
+	/* Below: the worker's alone (the store thread, the caller of store_step(), or of
+	 * store_submit() when nobody else is). */
 	struct list group; /* store_batch, one transaction, until it is committed */
 	uint64_t committed, synced;
 	uint64_t unsynced_at_ns; /* the first commit that is not synced */
@@ -155,6 +159,8 @@ struct store {
 	uint64_t wal_frames;     /* in the WAL as of the last commit */
 	uint64_t ckpt_frames;    /* of those, when the last checkpoint was made */
 	uint64_t wal_top_frames; /* the longest it has been since it was truncated */
+	uint64_t here_again_ns;  /* no batch is committed by store_submit() before */
+	bool is_here;            /* this one is: its caller needs no waking */
 	bool must_rewrite; /* an I/O error: what was written since is not trusted to be synced */
 	bool has_warned;   /* that a reader holds up the checkpoint */
 };
@@ -170,6 +176,22 @@ void store_watch_wal(struct store *store);
 
 /* store_work -- do what is due.  Gives the time until something is due again; 0: at once. */
 uint64_t store_work(struct store *store);
+
+/* store_commit -- all that is queued, without a sync.  needs: no group waits for its second
+ * attempt. Gives the time as store_work(). */
+uint64_t store_commit(struct store *store);
+
+/* store_is_sync_time -- has what is committed waited long enough for its sync? */
+bool store_is_sync_time(const struct store *store);
+
+/*
+ * store_here_begin -- be the worker for this batch, the last one of the queue?
+ *
+ * needs:   the lock is held.
+ * result:  true: call store_here(), without the lock.  false: the store thread is to be kicked.
+ */
+bool store_here_begin(struct store *store, const struct store_batch *batch);
+void store_here(struct store *store);
 
 /* store_flush -- for closing: commit what is left, sync, checkpoint.  false: it can't be done. */
 bool store_flush(struct store *store);

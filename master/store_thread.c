@@ -59,7 +59,7 @@ now_ns(const struct store *store)
 static void
 wake(struct store *store)
 {
-	if (store->config.wake != NULL)
+	if (store->config.wake != NULL && !store->is_here)
 		store->config.wake(store->config.wake_arg);
 }
 
@@ -157,21 +157,25 @@ apply_group(struct store *store, uint64_t *ret_n_records)
 	return rc;
 }
 
+bool
+store_is_sync_time(const struct store *store)
+{
+	if (store->config.sync_every_ms == 0)
+		return true;
+	return store->synced < store->committed &&
+	       now_ns(store) >= store->unsynced_at_ns + store->config.sync_every_ms * NS_PER_MS;
+}
+
 /* is_sync_due -- must what is committed, or about to be, be synced now? */
 static bool
 is_sync_due(struct store *store)
 {
-	bool is_due;
+	bool is_wanted;
 
 	lock_take(&store->lock);
-	is_due = store->wants_sync;
+	is_wanted = store->wants_sync;
 	lock_drop(&store->lock);
-	if (store->config.sync_every_ms == 0)
-		return true;
-	if (store->synced < store->committed)
-		is_due = is_due || now_ns(store) >= store->unsynced_at_ns +
-							    store->config.sync_every_ms * NS_PER_MS;
-	return is_due;
+	return is_wanted || store_is_sync_time(store);
 }
 
 static bool
@@ -277,7 +281,7 @@ commit(struct store *store, bool is_synced)
 
 /* note_checkpoint -- count it, and warn once when a reader holds it up beyond the cap. */
 static void
-note_checkpoint(struct store *store, int rc, bool is_over_cap)
+note_checkpoint(struct store *store, int rc, bool was_over_cap)
 {
 	int64_t pages = 0;
 
@@ -290,11 +294,11 @@ note_checkpoint(struct store *store, int rc, bool is_over_cap)
 	store->counts.wal_bytes = store->wal_frames * FRAME_BYTES;
 	lock_drop(&store->lock);
 
-	if (rc == SQLITE_OK && !is_over_cap)
+	if (rc == SQLITE_OK && !was_over_cap)
 		store->has_warned = false;
 	if (rc == SQLITE_OK || store->has_warned)
 		return;
-	if ((rc & 0xff) == SQLITE_BUSY && !is_over_cap)
+	if ((rc & 0xff) == SQLITE_BUSY && !was_over_cap)
 		return;
 	store->has_warned = true;
 	log_event(LOG_WARN,
@@ -316,11 +320,17 @@ cap_frames(const struct store *store)
 	return cap_bytes / FRAME_BYTES;
 }
 
+static bool
+is_over_cap(const struct store *store)
+{
+	return store->wal_top_frames > cap_frames(store);
+}
+
 /* checkpoint -- rc; after TRUNCATE and SQLITE_OK the WAL is empty. */
 static int
 checkpoint(struct store *store, int mode)
 {
-	bool is_over_cap = store->wal_top_frames > cap_frames(store);
+	bool was_over_cap = is_over_cap(store);
 	int rc = sqlite3_wal_checkpoint_v2(store->db.conn, NULL, mode, NULL, NULL);
 
 	if ((rc & 0xff) == SQLITE_IOERR)
@@ -330,7 +340,7 @@ checkpoint(struct store *store, int mode)
 	store->ckpt_frames = store->wal_frames;
 	if (rc == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE)
 		store->wal_frames = store->wal_top_frames = store->ckpt_frames = 0;
-	note_checkpoint(store, rc, is_over_cap);
+	note_checkpoint(store, rc, was_over_cap);
 	return rc;
 }
 
@@ -373,19 +383,25 @@ store_watch_wal(struct store *store)
 
 /* ---- what is due -------------------------------------------------------------------------- */
 
+/* has_grown -- by so much since the last checkpoint that a PASSIVE one is worth it. */
+static bool
+has_grown(const struct store *store)
+{
+	return store->wal_frames >=
+	       store->ckpt_frames + num_min(CKPT_FRAMES, cap_frames(store) / 2);
+}
+
 static void
 upkeep_wal(struct store *store)
 {
-	bool is_over_cap = store->wal_top_frames > cap_frames(store);
 	bool is_idle = now_ns(store) >= store->commit_at_ns + UPKEEP_NS;
 
 	if (store->must_rewrite || now_ns(store) < store->upkeep_at_ns)
 		return;
-	if (store->wal_top_frames > 0 && (is_over_cap || is_idle)) {
+	if (is_over_cap(store) || (store->wal_top_frames > 0 && is_idle)) {
 		if (checkpoint(store, SQLITE_CHECKPOINT_TRUNCATE) == SQLITE_OK)
 			publish_synced(store);
-	} else if (store->wal_frames >=
-		   store->ckpt_frames + num_min(CKPT_FRAMES, cap_frames(store) / 2)) {
+	} else if (has_grown(store)) {
 		checkpoint(store, SQLITE_CHECKPOINT_PASSIVE);
 	}
 }
@@ -425,13 +441,15 @@ until(uint64_t now, uint64_t at)
 	return at > now ? at - now : 0;
 }
 
-/* next_due -- time until upkeep has something to do; UINT64_MAX: never, without news. */
+/* next_due -- time until there is something to do; UINT64_MAX: never, without news. */
 static uint64_t
 next_due(const struct store *store)
 {
 	uint64_t now = now_ns(store);
 	uint64_t due = UINT64_MAX;
 
+	if (!list_is_empty(&store->group))
+		return until(now, store->retry_at_ns);
 	if (store->must_rewrite)
 		due = num_min(due, until(now, num_max(store->retry_at_ns, store->upkeep_at_ns)));
 	else if (store->synced < store->committed)
@@ -439,12 +457,38 @@ next_due(const struct store *store)
 			      until(now, num_max(store->retry_at_ns,
 						 store->unsynced_at_ns +
 							 store->config.sync_every_ms * NS_PER_MS)));
-	if (store->wal_top_frames > 0 && !store->must_rewrite)
-		due = num_min(due, until(now, num_max(store->upkeep_at_ns,
-						      store->commit_at_ns + UPKEEP_NS)));
+	if (store->wal_top_frames > 0 && !store->must_rewrite) {
+		bool is_due = is_over_cap(store) || has_grown(store);
+
+		due = num_min(due,
+			      until(now, num_max(store->upkeep_at_ns,
+						 is_due ? 0 : store->commit_at_ns + UPKEEP_NS)));
+	}
 	if (store->files.is_full)
 		due = num_min(due, until(now, store->reserve_at_ns));
 	return due;
+}
+
+/* account -- of this thread's time since cpu. */
+static void
+account(struct store *store, uint64_t cpu)
+{
+	lock_take(&store->lock);
+	store->counts.busy_ns += cpu_ns() - cpu;
+	lock_drop(&store->lock);
+}
+
+uint64_t
+store_commit(struct store *store)
+{
+	uint64_t cpu = cpu_ns();
+
+	assert(list_is_empty(&store->group));
+
+	take_group(store);
+	commit(store, /* is_synced= */ false);
+	account(store, cpu);
+	return next_due(store);
 }
 
 uint64_t
@@ -463,12 +507,11 @@ store_work(struct store *store)
 	upkeep_wal(store);
 	upkeep_reserve(store);
 
-	due = list_is_empty(&store->group) ? next_due(store)
-					   : until(now_ns(store), store->retry_at_ns);
+	account(store, cpu);
+	due = next_due(store);
 	lock_take(&store->lock);
 	if (list_is_empty(&store->group) && !list_is_empty(&store->queue))
 		due = 0;
-	store->counts.busy_ns += cpu_ns() - cpu;
 	lock_drop(&store->lock);
 	return due;
 }
@@ -493,27 +536,4 @@ store_flush(struct store *store)
 	if (is_done)
 		checkpoint(store, SQLITE_CHECKPOINT_TRUNCATE);
 	return is_done;
-}
-
-void *
-store_thread_main(void *arg)
-{
-	struct store *store = arg;
-	bool is_closing = false;
-
-	while (!is_closing) {
-		uint64_t due = store_work(store);
-
-		lock_take(&store->lock);
-		while (due > 0 && !store->is_kicked && !store->is_closing) {
-			if (due == UINT64_MAX)
-				lock_wait(&store->lock, &store->cond);
-			else if (!lock_wait_for(&store->lock, &store->cond, due))
-				break;
-		}
-		store->is_kicked = false;
-		is_closing = store->is_closing;
-		lock_drop(&store->lock);
-	}
-	return NULL;
 }

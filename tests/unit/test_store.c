@@ -417,6 +417,101 @@ thread__commits_and_syncs_and_wakes_the_loop(void **state)
 	sem_destroy(&news);
 }
 
+/* open_with_thread -- again, with batches up to so many records committed where they are submitted.
+ */
+static void
+open_with_thread(struct box *box, unsigned here_max_records)
+{
+	box_close(box);
+	box->config.is_inline = false;
+	box->config.clock = clock_real();
+	box->config.here_max_records = here_max_records;
+	assert_int_equal(box_open(box, NULL), 0);
+}
+
+/* submit_here -- one record after the other, until the store thread sleeps and leaves one to us. */
+static void
+submit_here(struct box *box)
+{
+	for (int i = 0; i < 1000; i++) {
+		box_add_segment(box, box->batch + 1);
+		box_submit(box);
+		if (box_progress(box).committed == box->batch)
+			return;
+		clock_sleep_ms(clock_real(), 10);
+	}
+	fail_msg("the store thread never sleeps");
+}
+
+static void
+small_batch__while_the_thread_sleeps__is_committed_on_return_and_wakes_nobody(void **state)
+{
+	struct box *box = *state;
+	struct store_counts before, after;
+	sem_t news;
+	int n_before, n_after;
+
+	sem_init(&news, 0, 0);
+	box->config.wake = post;
+	box->config.wake_arg = &news;
+	box->config.sync_every_ms = 60000;
+	open_with_thread(box, 1);
+	submit_here(box);
+	clock_sleep_ms(clock_real(), 20); /* it looks what is due now, and sleeps again */
+
+	store_counts(box->store, &before);
+	sem_getvalue(&news, &n_before);
+	submit_here(box);
+	store_counts(box->store, &after);
+	sem_getvalue(&news, &n_after);
+
+	assert_true(after.n_commits > before.n_commits);
+	if (after.n_commits == before.n_commits + 1)
+		assert_int_equal(n_after, n_before);
+	box_close(box);
+	sem_destroy(&news);
+}
+
+static void
+small_batch__committed_on_return__is_synced_in_the_end(void **state)
+{
+	struct box *box = *state;
+
+	box->config.sync_every_ms = 50;
+	open_with_thread(box, 1);
+	submit_here(box);
+
+	for (int i = 0; i < 1000 && box_progress(box).synced < box->batch; i++)
+		clock_sleep_ms(clock_real(), 10);
+	assert_int_equal(box_progress(box).synced, box->batch);
+}
+
+static void
+small_batches__in_turn_with_the_thread__are_all_there_after_a_restart(void **state)
+{
+	struct box *box = *state;
+	char *before, *after;
+
+	box->config.sync_every_ms = 1; /* so that the thread is often in between */
+	open_with_thread(box, 1000);
+	for (unsigned k = 1; k <= STORY_BATCHES; k++) {
+		box_story(box, k);
+		box_submit(box);
+		clock_sleep_ms(clock_real(), k % 3);
+	}
+	while (box_progress(box).synced < STORY_BATCHES)
+		clock_sleep_ms(clock_real(), 1);
+	before = box_dump(box);
+	assert_check_finds_nothing(box);
+	box_close(box);
+	assert_int_equal(box_open(box, NULL), 0);
+	after = box_dump(box);
+
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+}
+
 static void
 load__while_the_thread_commits__sees_one_state(void **state)
 {
@@ -458,6 +553,9 @@ main(void)
 		TEST(file__of_objects_put_and_removed_again_and_again__does_not_grow),
 		TEST(close__commits_what_was_submitted),
 		TEST(thread__commits_and_syncs_and_wakes_the_loop),
+		TEST(small_batch__while_the_thread_sleeps__is_committed_on_return_and_wakes_nobody),
+		TEST(small_batch__committed_on_return__is_synced_in_the_end),
+		TEST(small_batches__in_turn_with_the_thread__are_all_there_after_a_restart),
 		TEST(load__while_the_thread_commits__sees_one_state),
 	};
 

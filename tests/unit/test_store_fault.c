@@ -137,6 +137,39 @@ sync__after_an_io_error__is_not_believed_until_all_is_written_again(void **state
 	vfs_stop();
 }
 
+static void
+small_batch__that_fails_where_it_is_submitted__is_tried_again_by_the_thread(void **state)
+{
+	struct store_progress progress = {0};
+	struct box box;
+	bool has_stalled = false;
+
+	(void)state;
+	box_init(&box);
+	box.config.is_inline = false;
+	box.config.clock = clock_real();
+	box.config.here_max_records = 1;
+	vfs_start();
+	assert_int_equal(box_open(&box, VFS_NAME), 0);
+	for (int i = 0; i < 100 && !has_stalled; i++) {
+		clock_sleep_ms(clock_real(), 50); /* the thread looks about, and sleeps */
+		vfs_fail_at(1, 1, VFS_IO_ERROR);
+		box_add_segment(&box, (uint64_t)i + 1);
+		box_submit(&box);
+		has_stalled = box_progress(&box).is_stalled;
+	}
+
+	for (int i = 0; i < 1000 && progress.committed < box.batch; i++) {
+		clock_sleep_ms(clock_real(), 10);
+		progress = box_progress(&box);
+	}
+	assert_int_equal(progress.committed, box.batch);
+	assert_false(progress.is_stalled);
+	assert_true(has_stalled);
+	box_fini(&box);
+	vfs_stop();
+}
+
 int
 main(void)
 {
@@ -145,6 +178,8 @@ main(void)
 		cmocka_unit_test(story__when_five_calls_in_a_row_fail__is_told_to_its_end),
 		cmocka_unit_test(story__when_the_disk_is_full_for_a_while__is_told_to_its_end),
 		cmocka_unit_test(stalled__while_the_disk_fails__says_why_and_acknowledges_nothing),
+		cmocka_unit_test(
+			small_batch__that_fails_where_it_is_submitted__is_tried_again_by_the_thread),
 		cmocka_unit_test(
 			sync__after_an_io_error__is_not_believed_until_all_is_written_again),
 	};

@@ -92,9 +92,13 @@ mount_say(struct tiffin_client *client, const struct mount *mount, bool is_again
 	};
 	struct msg_mount_segment msg = {.n_segments = 1, .segments = &rec};
 	cleanup_with(ask_fini) struct ask ask;
+	struct link_session session;
 	int r = 0;
 
 	ask_init(&ask, client);
+	client->link->ops->session(client->link, &session);
+	rec.master_epoch = session.master_epoch;
+	rec.former_epoch = lent_remember(mount->lent, session.master_epoch);
 	rec.writers = writers;
 	if (!is_again && lent->was_adopted)
 		note_adopted(client);

@@ -50,13 +50,15 @@ struct replica_record {
 /* Which fields count depends on kind, the others are 0; pointers are borrowed by journal_add(). */
 struct record {
 	enum record_kind kind;
-	uint64_t object_id;                  /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID */
-	uint64_t segment_id;                 /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE */
-	uint64_t segment_epoch;              /* SEGMENT_ADD */
-	uint64_t tenant_id;                  /* OBJECT_ADD, TENANT_* */
-	uint64_t len_bytes;                  /* OBJECT_ADD; SEGMENT_ADD: its size */
-	uint64_t put_at_ms;                  /* OBJECT_ADD, SEGMENT_ADD: since 1970 */
-	uint64_t client_id;                  /* SEGMENT_ADD */
+	uint64_t object_id;     /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID */
+	uint64_t segment_id;    /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE */
+	uint64_t segment_epoch; /* SEGMENT_ADD */
+	uint64_t tenant_id;     /* OBJECT_ADD, TENANT_* */
+	uint64_t len_bytes;     /* OBJECT_ADD; SEGMENT_ADD: its size */
+	uint64_t put_at_ms;     /* OBJECT_ADD, SEGMENT_ADD: since 1970 */
+	uint64_t client_id;     /* SEGMENT_ADD */
+	uint64_t trusted_epoch; /* SEGMENT_ADD, as loaded: UINT64_MAX, or the books were put back
+				   and are right only if it was lent under no later epoch */
 	uint64_t quota_bytes, quota_objects; /* TENANT_SET, 0: no limit */
 	uint32_t chunk;                      /* CHUNK_* */
 	uint32_t crc;

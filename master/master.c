@@ -75,6 +75,7 @@ load_segment(const struct loading *loading, const struct record *record)
 		return err_new(-ENOMEM);
 	}
 	segment->away_since_ms = master->now_ms;
+	segment->trusted_epoch = record->trusted_epoch;
 	list_push_back(&master->all_segments, &segment->at_master);
 	counter_add(&master->counters.segments, 1);
 	return 0;

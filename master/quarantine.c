@@ -378,9 +378,9 @@ quarantine_gaps(struct quarantine *q, struct segment *segment, uint64_t until_ms
 
 /* Their own word is no proof here: the grants may be of this very epoch. */
 int
-quarantine_whole(struct quarantine *q, struct segment *segment)
+quarantine_whole(struct quarantine *q, struct segment *segment, uint64_t until_ms)
 {
-	struct gaps gaps = {.q = q, .segment = segment};
+	struct gaps gaps = {.q = q, .segment = segment, .until_ms = until_ms};
 	int r;
 
 	gaps.gate = gate_new(segment);

@@ -92,8 +92,8 @@ void quarantine_add(struct quarantine *q, struct segment *segment, const struct 
 int quarantine_gaps(struct quarantine *q, struct segment *segment, uint64_t until_ms) MUST_CHECK;
 
 /* quarantine_whole -- all that is free of a new segment waits for the writers that its mount will
- * name. */
-int quarantine_whole(struct quarantine *q, struct segment *segment) MUST_CHECK;
+ * name, and until that time for readers. */
+int quarantine_whole(struct quarantine *q, struct segment *segment, uint64_t until_ms) MUST_CHECK;
 
 /* quarantine_mounted -- the provider has cut everything of before, but for these writers. */
 int quarantine_mounted(struct quarantine *q, struct segment *segment, const uint64_t *writers,

@@ -60,6 +60,7 @@ segment_new(const struct segment_words *words, struct segment **ret_segment)
 	segment->size_bytes = words->size_bytes;
 	segment->medium = words->medium;
 	segment->state = SEGMENT_AWAY;
+	segment->trusted_epoch = UINT64_MAX;
 	list_init(&segment->replicas);
 	list_init(&segment->rests);
 	list_init(&segment->gates);

@@ -69,6 +69,8 @@ struct segment {
 	struct chunk *chunks;
 	VEC(uint32_t) open_chunks;
 
+	uint64_t trusted_epoch; /* AWAY: the books are right about it only if no later master had it
+				 */
 	uint64_t away_since_ms;
 	uint64_t leave_until_ms;    /* LEAVING: the last promise on its bytes that was ever given */
 	bool is_remade;             /* LEAVING: its id has other bytes by now, those nobody reads */

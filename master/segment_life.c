@@ -145,9 +145,15 @@ take_over(struct master *master, struct client *client, struct segment *segment,
 	return err_up(r);
 }
 
+/*
+ * Memory that we know nothing of may be known to others: who writes there under grants that were
+ * forgotten with it, and who reads there under a lease of another master's books.
+ */
 static int
 mount_new(struct master *master, struct client *client, const struct rec_segment_lent *lent)
 {
+	bool is_of_before = lent->former_epoch != 0 && lent->former_epoch != master->epoch;
+	uint64_t rest_ms = is_of_before ? 2 * master->limits.lease_ms : 0;
 	cleanup_with(segment_free_at) struct segment *segment = NULL;
 	struct segment_words words = words_of(lent);
 	int r = segment_new(&words, &segment);
@@ -167,8 +173,8 @@ mount_new(struct master *master, struct client *client, const struct rec_segment
 	}
 	list_push_back(&master->all_segments, &segment->at_master);
 	counter_add(&master->counters.segments, 1);
-	if (lent->n_writers > 0) { /* they may write on under grants that were forgotten with it */
-		r = quarantine_whole(&master->quarantine, segment);
+	if (lent->n_writers > 0 || rest_ms > 0) {
+		r = quarantine_whole(&master->quarantine, segment, master->now_ms + rest_ms);
 		if (r < 0) {
 			segment_leave(master, take(&segment));
 			return err_up(r);
@@ -188,12 +194,26 @@ mount_again(struct master *master, struct client *client, struct segment *segmen
 		r = journal_segment(master, segment, client->id);
 	if (r < 0)
 		return err_up(r);
+	segment->trusted_epoch = UINT64_MAX;
 	if (segment->client != NULL && segment->client != client) {
 		segment->client->n_segments--;
 		list_remove(&segment->at_client);
 		segment->client = NULL;
 	}
 	return take_over(master, client, segment, lent);
+}
+
+/*
+ * Books that were put back, or copied by hand, may be older than the bytes: others may lie where
+ * they say that an object does.  Only what was lent under no later master is as they say.
+ */
+static bool
+is_as_the_books_say(const struct master *master, const struct segment *segment,
+		    const struct rec_segment_lent *lent)
+{
+	if (segment->trusted_epoch != UINT64_MAX && lent->former_epoch == 0)
+		return false; /* it does not tell */
+	return lent->former_epoch <= segment->trusted_epoch && lent->former_epoch <= master->epoch;
 }
 
 /* Whoever lent it before is not connected now, or it is the asker itself. */
@@ -210,6 +230,8 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 	struct segment *same = segment_find(master, lent->segment_id);
 	struct segment *namesake = find_name(master, lent->name);
 
+	if (lent->master_epoch != 0 && lent->master_epoch != master->epoch)
+		return MOUNT_E_LATER; /* it must not remember another master than the one it has */
 	if (same != NULL && same->state == SEGMENT_LEAVING) {
 		if (same->epoch != lent->segment_epoch)
 			same->is_remade = true; /* other bytes: nobody reads those */
@@ -228,6 +250,15 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 		segment_leave(master, same);
 		if (same->epoch != lent->segment_epoch)
 			same->is_remade = true;
+		return MOUNT_E_LATER;
+	}
+	if (same != NULL && !is_as_the_books_say(master, same, lent)) {
+		log_event(LOG_WARN, "segment_newer_than_books",
+			  "segment=%" PRIu64 " name=%s replicas=%zu lent_under=%" PRIu64
+			  " trusted=%" PRIu64,
+			  same->id, same->name, same->n_replicas, lent->former_epoch,
+			  num_min(same->trusted_epoch, master->epoch));
+		segment_leave(master, same);
 		return MOUNT_E_LATER;
 	}
 	return same != NULL ? err_up(mount_again(master, client, same, lent))

@@ -121,6 +121,10 @@ store_open(const struct store_config *config, struct store **ret_store, char *wh
 	if (r != 0)
 		return err_up(r);
 
+	if (store->was_put_back)
+		log_event(LOG_WARN, "store_put_back", "path=\"%s\" epoch=%llu next_object_id=%llu",
+			  store->config.path, (unsigned long long)store->epoch,
+			  (unsigned long long)store->next_object_id);
 	*ret_store = take(&store);
 	return 0;
 }
@@ -135,6 +139,12 @@ uint64_t
 store_next_object_id(const struct store *store)
 {
 	return store->next_object_id;
+}
+
+bool
+store_was_put_back(const struct store *store)
+{
+	return store->was_put_back;
 }
 
 /* kick -- drop the lock; there is news for the store thread. */

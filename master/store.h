@@ -59,6 +59,7 @@ int store_open(const struct store_config *config, struct store **ret_store, char
 
 uint64_t store_epoch(const struct store *store); /* of this start */
 uint64_t store_next_object_id(const struct store *store);
+bool store_was_put_back(const struct store *store); /* it was a backup until this start */
 
 /*
  * store_load -- every row as a record: SEGMENT_ADD, CHUNK_OPEN, then OBJECT_ADD by id.

@@ -5,6 +5,8 @@
  *
  *      PATH.lock      held by flock while a master runs; never removed; says who holds it
  *      PATH.reserve   bytes that are given up when the disk is full, so that removals find room
+ *      PATH.restoring there while `tiffin restore` changes files: if it was killed, no master
+ * starts
  *
  * Removals need room too: the WAL grows by every page they touch.  When the reserve
  * is gone the master should take removals only, until there was room to take it again.
@@ -80,6 +82,16 @@ take_lock(struct store_files *files, const char *path, char *why, size_t why_cap
 	return STORE_E_IN_USE;
 }
 
+/* is_half_restored -- old and new files may stand side by side: neither is to be believed. */
+static bool
+is_half_restored(const char *path)
+{
+	char name[4096];
+
+	return snprintf(name, sizeof(name), "%s.restoring", path) < (int)sizeof(name) &&
+	       access(name, F_OK) == 0;
+}
+
 int
 store_files_open(struct store_files *files, const char *path, char *why, size_t why_cap)
 {
@@ -89,6 +101,13 @@ store_files_open(struct store_files *files, const char *path, char *why, size_t 
 	r = take_lock(files, path, why, why_cap);
 	if (r != 0)
 		return r;
+	if (is_half_restored(path)) {
+		store_say(why, why_cap, path,
+			  "a restore was broken off (%s.restoring is there); run tiffin restore "
+			  "again",
+			  path);
+		return STORE_E_DAMAGED;
+	}
 
 	files->reserve_fd = store_file_own(path, ".reserve");
 	if (files->reserve_fd < 0)

@@ -126,6 +126,7 @@ struct store {
 	unsigned magic;
 	struct store_config config; /* never changes; path is owned */
 	uint64_t epoch, next_object_id;
+	bool was_put_back;
 	struct store_files files;
 	struct store_db db; /* the worker's, once it runs */
 	pthread_t thread;

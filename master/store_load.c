@@ -129,10 +129,11 @@ give(struct loader *loader, const struct record *record, int *r)
 static bool
 read_segment(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
 {
-	uint64_t medium;
+	bool is_doubted = sqlite3_column_type(stmt, 9) != SQLITE_NULL;
 	struct cursor name, host, endpoint;
+	uint64_t medium;
 
-	*ret = (struct record){.kind = RECORD_SEGMENT_ADD};
+	*ret = (struct record){.kind = RECORD_SEGMENT_ADD, .trusted_epoch = UINT64_MAX};
 	if (!number(stmt, 0, INT64_MAX, &ret->segment_id) || ret->segment_id == 0)
 		return broken(loader, "a segment's id is no id", 0);
 	if (!number(stmt, 1, INT64_MAX, &ret->segment_epoch) ||
@@ -141,7 +142,8 @@ read_segment(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
 	    !number(stmt, 5, INT64_MAX, &ret->put_at_ms) ||
 	    !bytes(stmt, 6, SQLITE_TEXT, TEXT_MAX, &name) ||
 	    !bytes(stmt, 7, SQLITE_TEXT, TEXT_MAX, &host) ||
-	    !bytes(stmt, 8, SQLITE_TEXT, TEXT_MAX, &endpoint))
+	    !bytes(stmt, 8, SQLITE_TEXT, TEXT_MAX, &endpoint) ||
+	    (is_doubted && !number(stmt, 9, INT64_MAX, &ret->trusted_epoch)))
 		return broken(loader, "a segment has a value out of range", ret->segment_id);
 
 	ret->medium = (uint8_t)medium;

@@ -8,6 +8,7 @@
  *      tables?         none: schema files 1..n     version v < n: files v + 1..n
  *                                                  version v > n: newer, refused
  *      schema          word by word the one that the files make
+ *      a backup?       put back: far beyond every epoch and id of before, and segments are doubted
  *      start           epoch + 1, one synced transaction with all of the above
  *
  *      quick_check     every page and row by SQLite itself: about 0.3 us an object
@@ -305,6 +306,69 @@ check_schema(const struct opening *opening)
 	return r;
 }
 
+/* Marks of a backup, as PRAGMA user_version; sql/backup makes them. */
+enum { MARK_NONE = 0, MARK_ONLINE = 1, MARK_FINAL = 2 };
+
+/* doubt_segments -- they may have been written since; see master/README.md. */
+static int
+doubt_segments(const struct opening *opening, int64_t epoch)
+{
+	sqlite3_stmt *stmt;
+	int rc = sqlite3_prepare_v2(opening->store->db.conn, sql_restore_segments, -1, &stmt, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(stmt, 1, epoch);
+	if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_DONE)
+		rc = SQLITE_OK;
+	sqlite3_finalize(stmt);
+	return judge(opening, rc, "put it back");
+}
+
+/* skip_ahead -- gives the epoch of the backup. */
+static int
+skip_ahead(const struct opening *opening, int64_t *ret_epoch)
+{
+	int rc = store_db_number(opening->store->db.conn, sql_restore_cluster, ret_epoch);
+
+	if ((rc & 0xff) == SQLITE_CONSTRAINT) {
+		store_say(opening->why, opening->why_cap, opening->store->config.path,
+			  "was put back so often that its object ids are used up; begin with a new "
+			  "file");
+		return err_new(-EOVERFLOW);
+	}
+	return judge(opening, rc, "put it back");
+}
+
+/*
+ * put_back -- if this is a backup: ids and epochs that were given out after it are never given out
+ * again, and what it says of segments is doubted until their providers tell under which epoch they
+ * were lent last.
+ */
+static int
+put_back(const struct opening *opening)
+{
+	struct store *store = opening->store;
+	int64_t mark = MARK_NONE, epoch = 0;
+	int rc, r;
+
+	rc = store_db_number(store->db.conn, "PRAGMA user_version", &mark);
+	if (rc != SQLITE_OK)
+		return judge(opening, rc, "read it");
+	if (mark == MARK_NONE)
+		return 0;
+	if (mark != MARK_ONLINE && mark != MARK_FINAL)
+		return damaged(opening, "its mark is none of Tiffin's");
+
+	r = skip_ahead(opening, &epoch);
+	if (r == 0)
+		r = doubt_segments(opening, mark == MARK_FINAL ? epoch : 0);
+	if (r == 0)
+		r = judge(opening, store_db_run(store->db.conn, "PRAGMA user_version = 0"),
+			  "put it back");
+	store->was_put_back = r == 0;
+	return r;
+}
+
 static int
 start(const struct opening *opening)
 {
@@ -342,6 +406,8 @@ enter(const struct opening *opening)
 		r = check_schema(opening);
 	if (r == 0)
 		r = check_pages(opening);
+	if (r == 0)
+		r = put_back(opening);
 	if (r == 0)
 		r = start(opening);
 	return r;

@@ -385,6 +385,16 @@ lent_close(struct lent *lent)
 	free(own);
 }
 
+uint64_t
+lent_remember(struct lent *lent, uint64_t master_epoch)
+{
+	uint64_t before = lent->header->master_epoch;
+
+	if (master_epoch != 0)
+		lent->header->master_epoch = master_epoch;
+	return before;
+}
+
 int
 lent_reopen(const struct lent *lent, bool is_writable, int *ret_fd)
 {

@@ -83,6 +83,15 @@ void lent_close(struct lent *lent);
  */
 int lent_reopen(const struct lent *lent, bool is_writable, int *ret_fd) MUST_CHECK;
 
+/*
+ * lent_remember -- before the master of that epoch hears of the segment: it may give out its room
+ * from then on.
+ *
+ * master_epoch  0: not known, and what is remembered stays.
+ * gives:   the epoch remembered before; 0: none.
+ */
+uint64_t lent_remember(struct lent *lent, uint64_t master_epoch);
+
 /* lent_fence -- raise the word: local writers of before stop at their next piece. */
 void lent_fence(struct lent *lent);
 

@@ -4,12 +4,16 @@
  * lent_header.h -- the first page of a lent file, as it lies in memory shared by processes of one
  * host.
  *
- *      0                32          40      48       64                              4096
- *      | who the bytes are | crc,zero | fence | zero... | processes that may write here |
+ *      0                32          40      48             56     64                   4096
+ *      | who the bytes are | crc,zero | fence | master_epoch | zero | processes that may write here
+ * |
  *
  * Local mappings can't be taken back.  So each process that was given a
  * writable one is written down here before it gets it, and stays until it is
  * known to be dead: also for the next provider that adopts the file.
+ *
+ * Books can be older than bytes, when a backup of them was put back.  So the
+ * memory itself remembers the last master that gave out room in it.
  */
 #ifndef TRANSFER_LENT_HEADER_H
 #define TRANSFER_LENT_HEADER_H
@@ -34,7 +38,8 @@ struct lent_header {
 	uint64_t segment_id, epoch, size_bytes;
 	uint32_t crc, zero;     /* of what stands before */
 	_Atomic uint64_t fence; /* any process of this host reads it, its provider raises it */
-	uint64_t zeros[2];
+	uint64_t master_epoch;  /* of the master under which it was last lent; 0: never */
+	uint64_t zeros[1];
 	struct lent_writer writers[LENT_WRITERS_MAX]; /* the provider's alone */
 };
 

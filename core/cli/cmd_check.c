@@ -13,9 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cli/books.h"
 #include "core/cli/command.h"
 #include "core/cli/deep.h"
-#include "core/cli/house.h"
+#include "core/cli/daemon.h"
 #include "core/cli/json.h"
 #include "core/cli/script.h"
 
@@ -54,26 +55,6 @@ found(void *arg, const char *line)
 		printf("%s\n", line);
 }
 
-/* choose_db -- the one given, or that of `tiffin up`. */
-static int
-choose_db(const struct cli *cli, const char *given, char path[PATH_MAX])
-{
-	struct house house;
-	int status;
-
-	status = house_init(&house, cli, NULL, NULL);
-	if (status != CLI_OK)
-		return status;
-	if (given != NULL)
-		snprintf(path, PATH_MAX, "%s", given);
-	else
-		snprintf(path, PATH_MAX, "%s/master.db", house.state);
-	if (access(path, R_OK) < 0)
-		return cli_say(cli, CLI_SYSTEM, "%s: %s; say where it is with --db", path,
-			       strerror(errno));
-	return CLI_OK;
-}
-
 /* check_books -- CLI_OK when nothing was found. */
 static int
 check_books(const struct cli *cli, const struct opts *opts, struct findings *findings)
@@ -81,19 +62,23 @@ check_books(const struct cli *cli, const struct opts *opts, struct findings *fin
 	char db[PATH_MAX], script[PATH_MAX], program[PATH_MAX];
 	int r, status;
 
-	status = choose_db(cli, opts->db, db);
+	status = books_choose(cli, opts->db, db);
 	if (status != CLI_OK)
 		return status;
+	if (access(db, R_OK) < 0)
+		return cli_say(cli, CLI_SYSTEM, "%s: %s; say where it is with --db", db,
+			       strerror(errno));
 	if (opts->script != NULL)
 		snprintf(script, sizeof(script), "%s", opts->script);
-	else if (script_find("check.sql", script) != 0)
+	else if (script_find("admin/check.sql", script) != 0)
 		return cli_say(cli, CLI_SYSTEM,
 			       "check.sql is not installed; say where it is with --script");
 	if (program_find("sqlite3", program) != 0)
 		return cli_say(cli, CLI_SYSTEM,
 			       "the books are checked by the program sqlite3; apt install sqlite3");
 
-	r = script_run(&(struct script){program, db, script}, found, findings);
+	r = script_run(&(struct script){.program = program, .db = db, .script = script}, found,
+		       findings);
 	if (r < 0)
 		return cli_fail_system(cli, r, script);
 	if (r > 0)

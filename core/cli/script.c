@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 
 #include "transfer/base/err.h"
 
+#define WATCH_MS 100
+
 extern char **environ;
 
 int
@@ -18,8 +21,8 @@ script_find(const char *name, char path[PATH_MAX])
 {
 	/* From the directory of our executable. */
 	static const char *const places[] = {
-		"../share/tiffin/sql/admin", /* installed */
-		"share/tiffin/sql/admin",    /* the build directory */
+		"../share/tiffin/sql", /* installed */
+		"share/tiffin/sql",    /* the build directory */
 	};
 	char exe[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -51,11 +54,11 @@ spawn(const struct script *script, int out_fd, pid_t *ret_pid)
 {
 	char *argv[] = {
 		(char[]){"sqlite3"},
-		(char[]){"-readonly"},
 		(char[]){"-bail"},
 		(char[]){"-batch"},
 		(char[]){"-init"},
 		(char[]){"/dev/null"},
+		script->is_writing ? (char[]){"-nofollow"} : (char[]){"-readonly"},
 		(char *)(uintptr_t)script->db,
 		NULL,
 	};
@@ -63,6 +66,8 @@ spawn(const struct script *script, int out_fd, pid_t *ret_pid)
 	int r;
 
 	posix_spawn_file_actions_init(&files);
+	if (script->dir != NULL)
+		posix_spawn_file_actions_addchdir_np(&files, script->dir);
 	posix_spawn_file_actions_addopen(&files, 0, script->script, O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, out_fd, 1);
 	r = posix_spawn(ret_pid, script->program, &files, NULL, argv, environ);
@@ -70,8 +75,22 @@ spawn(const struct script *script, int out_fd, pid_t *ret_pid)
 	return r != 0 ? err_new(-r) : 0;
 }
 
+/* wait_for_more -- until there is something to read, or the end; whoever watches is told meanwhile.
+ */
 static void
-read_lines(int fd, void (*line)(void *arg, const char *text), void *arg)
+wait_for_more(const struct script *script, int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (script->while_it_runs == NULL)
+		return;
+	while (poll(&p, 1, WATCH_MS) <= 0)
+		script->while_it_runs(script->arg);
+}
+
+static void
+read_lines(const struct script *script, int fd, void (*line)(void *arg, const char *text),
+	   void *arg)
 {
 	FILE *from = fdopen(fd, "r");
 	char *text = NULL;
@@ -82,7 +101,11 @@ read_lines(int fd, void (*line)(void *arg, const char *text), void *arg)
 		close(fd);
 		return;
 	}
-	while ((n = getline(&text, &cap, from)) > 0) {
+	for (;;) {
+		wait_for_more(script, fd);
+		n = getline(&text, &cap, from);
+		if (n <= 0)
+			break;
 		if (text[n - 1] == '\n')
 			text[n - 1] = '\0';
 		line(arg, text);
@@ -107,7 +130,7 @@ script_run(const struct script *script, void (*line)(void *arg, const char *text
 		close(ends[0]);
 		return err_up(r);
 	}
-	read_lines(ends[0], line, arg);
+	read_lines(script, ends[0], line, arg);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_new(-errno);

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- segment_add.sql -- a segment is lent, or lent again with other words.
+-- segment_add.sql -- a segment is lent, or lent again with other words: from now on the books are right about it.
 INSERT INTO segment (segment_id, epoch, client_id, medium, len_bytes, mounted_at_ms,
                      name, host, endpoint)
 VALUES (:segment_id, :epoch, :client_id, :medium, :len_bytes, :mounted_at_ms,
@@ -12,4 +12,5 @@ ON CONFLICT (segment_id) DO UPDATE
        mounted_at_ms = excluded.mounted_at_ms,
        name = excluded.name,
        host = excluded.host,
-       endpoint = excluded.endpoint;
+       endpoint = excluded.endpoint,
+       trusted_epoch = NULL;

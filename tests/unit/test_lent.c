@@ -215,6 +215,24 @@ named__opened_again__has_the_same_id_epoch_and_bytes_and_a_new_secret(void **sta
 }
 
 static void
+named__opened_again__remembers_the_last_master_that_lent_it(void **state)
+{
+	struct place *p = *state;
+	struct lent *lent;
+
+	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
+	assert_int_equal(lent_remember(lent, 7), 0);
+	assert_int_equal(lent_remember(lent, 0), 7); /* not known: it stays */
+	lent_close(lent);
+	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
+	assert_int_equal(lent_remember(lent, 9), 7);
+	lent_close(lent);
+	assert_int_equal(open_named(p, SIZE, /* wipe= */ true, &lent), 0);
+	assert_int_equal(lent_remember(lent, 9), 0);
+	lent_close(lent);
+}
+
+static void
 named__wiped__is_another_segment(void **state)
 {
 	struct place *p = *state;
@@ -399,6 +417,7 @@ main(void)
 		T(more_than_the_machine_has__is_told_before_it_is_taken),
 		T(fence__raises_the_word),
 		T(named__opened_again__has_the_same_id_epoch_and_bytes_and_a_new_secret),
+		T(named__opened_again__remembers_the_last_master_that_lent_it),
 		T(named__wiped__is_another_segment),
 		T(named__wiped__is_not_reached_by_those_who_still_have_the_old_one_mapped),
 		T(second_owner__is_refused),

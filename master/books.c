@@ -35,27 +35,51 @@ books_rewind(struct master *master, struct books_mark mark)
 }
 
 /* Nobody hears that a key has nothing before that would be so after a restart, too. */
+void
+books_miss(struct master *master, uint64_t hash)
+{
+	if (!gone_is_empty(&master->gone))
+		books_hold(master, gone_batch(&master->gone, hash));
+}
+
+/* The hash costs more than the rest, and is nearly always for nothing. */
 static void
 hold_miss(struct master *master, const uint8_t *key, size_t key_len)
 {
 	if (!gone_is_empty(&master->gone))
-		books_hold(master,
-			   gone_batch(&master->gone, map_hash(key, key_len, master->hash_seed)));
+		books_miss(master, books_hash(master, key, key_len));
+}
+
+static struct object *
+hold_found(struct master *master, struct key *found)
+{
+	struct object *object = object_of(found);
+
+	books_hold(master, object->batch);
+	return object;
 }
 
 struct object *
 books_find(struct master *master, struct tenant *tenant, const uint8_t *key, size_t key_len)
 {
 	struct key *found = index_get(tenant->index, key, key_len);
-	struct object *object;
 
-	if (found == NULL) {
-		hold_miss(master, key, key_len);
-		return NULL;
-	}
-	object = object_of(found);
-	books_hold(master, object->batch);
-	return object;
+	if (found != NULL)
+		return hold_found(master, found);
+	hold_miss(master, key, key_len);
+	return NULL;
+}
+
+struct object *
+books_find_hashed(struct master *master, struct tenant *tenant, const uint8_t *key, size_t key_len,
+		  uint64_t hash)
+{
+	struct key *found = index_get(tenant->index, key, key_len);
+
+	if (found != NULL)
+		return hold_found(master, found);
+	books_miss(master, hash);
+	return NULL;
 }
 
 /*
@@ -121,8 +145,7 @@ leave_books(struct master *master, struct object *object)
 	map_take(&master->objects, object->id);
 	list_remove(&object->at_lru);
 	object->is_indexed = false;
-	gone_add(&master->gone,
-		 map_hash(object->key.bytes, object->key.len_bytes, master->hash_seed),
+	gone_add(&master->gone, books_hash(master, object->key.bytes, object->key.len_bytes),
 		 master->batch);
 	count_object(master, object, -1);
 }

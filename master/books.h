@@ -38,6 +38,19 @@ void books_rewind(struct master *master, struct books_mark mark);
 struct object *books_find(struct master *master, struct tenant *tenant, const uint8_t *key,
 			  size_t key_len);
 
+/* books_find_hashed -- the same, by one who has the books_hash() of the key. */
+struct object *books_find_hashed(struct master *master, struct tenant *tenant, const uint8_t *key,
+				 size_t key_len, uint64_t hash);
+
+static inline uint64_t
+books_hash(const struct master *master, const uint8_t *key, size_t key_len)
+{
+	return map_hash(key, key_len, master->hash_seed);
+}
+
+/* books_miss -- the answer at hand says that the key of that hash has no object. */
+void books_miss(struct master *master, uint64_t hash);
+
 /* books_find_all -- many at once, their memory on its way together.  objects[0..n): as
  * books_find(). */
 void books_find_all(struct master *master, const struct tenant *tenant,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "transfer/base/err.h"
+#include "transfer/base/num.h"
 
 int
 client_new(uint64_t id, struct client **ret_client)
@@ -94,14 +95,20 @@ client_answer_new(struct client *client, uint64_t request_id, struct answer **re
 	list_link_init(&answer->at_client);
 	list_push_back(&client->answers, &answer->at_client);
 	client->n_answers++;
+	client->newest_request_id = num_max(client->newest_request_id, request_id);
 	*ret_answer = answer;
 	return 0;
 }
 
-/* Newest first: what is asked again is what was asked last. */
+/*
+ * A client numbers its requests upwards: what is new is known by its number, without a look at
+ * the answers of others.  Newest first: what is asked again is what was asked last.
+ */
 struct answer *
 client_answer(const struct client *client, uint64_t request_id)
 {
+	if (request_id > client->newest_request_id)
+		return NULL;
 	for (struct list_link *link = client->answers.head.prev; link != &client->answers.head;
 	     link = link->prev) {
 		struct answer *answer = list_of(link, struct answer, at_client);

@@ -41,6 +41,7 @@ struct client {
 	struct list puts;     /* struct put.at_client */
 	struct list answers;  /* struct answer.at_client, oldest first */
 	uint32_t n_segments, n_puts, n_answers;
+	uint64_t newest_request_id;      /* no answer is of a later one */
 	size_t answer_bytes, held_bytes; /* of all answers; of those that wait to be committed */
 };
 
@@ -73,6 +74,8 @@ int client_set_words(struct client *client, const uint8_t *name, uint32_t name_l
  */
 int client_answer_new(struct client *client, uint64_t request_id,
 		      struct answer **ret_answer) MUST_CHECK;
+
+/* client_answer -- the answer remembered for that request, or NULL. */
 struct answer *client_answer(const struct client *client, uint64_t request_id);
 void answer_free(struct answer *answer);
 

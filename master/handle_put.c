@@ -117,11 +117,31 @@ bytes_from(const struct msg_put_start *msg, uint32_t i)
 	return bytes;
 }
 
+/* So many keys are looked up together, that each waits for its memory while the others go on. */
+#define LOOK_AT_ONCE 64
+
+/*
+ * find_some -- which of these keys have an object, in found[0..n).
+ *
+ * Within a put_start objects may leave the index, but none enters it: what is missing stays so.
+ */
+static void
+find_some(const struct tenant *tenant, const struct rec_put *puts, uint32_t n, struct key **found)
+{
+	struct index_probe probes[LOOK_AT_ONCE];
+
+	for (uint32_t i = 0; i < n; i++)
+		probes[i] = (struct index_probe){puts[i].key.at, puts[i].key.len};
+	index_get_all(tenant->index, probes, n, found);
+}
+
 /* Every item, or HANDLE_PARK with none begun. */
 static int
 start_all(struct peer *peer, const struct msg_put_start *msg, struct started *started)
 {
 	struct master *master = peer->master;
+	bool replaces = (msg->flags & PUT_REPLACE) != 0;
+	struct key *found[LOOK_AT_ONCE];
 	uint64_t preferred[REPLICAS_MAX];
 
 	for (uint32_t i = 0; i < msg->n_preferred; i++)
@@ -132,13 +152,17 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 			.key_len = msg->puts[i].key.len,
 			.len_bytes = msg->puts[i].len_bytes,
 			.n_replicas = msg->replica_num,
-			.replaces = (msg->flags & PUT_REPLACE) != 0,
+			.replaces = replaces,
 			.is_strict = (msg->flags & PUT_STRICT) != 0,
 			.preferred = preferred,
 			.n_preferred = msg->n_preferred,
 		};
-		int r = STATUS_INVALID;
+		int r;
 
+		if (!replaces && i % LOOK_AT_ONCE == 0)
+			find_some(peer->client->tenant, &msg->puts[i],
+				  num_min(msg->n_puts - i, LOOK_AT_ONCE), found);
+		wish.is_new = !replaces && found[i % LOOK_AT_ONCE] == NULL;
 		if (wish.len_bytes > OBJECT_LEN_MAX) {
 			started[i].status = STATUS_INVALID;
 			continue;
@@ -232,12 +256,35 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 
 /* ---- put_end, put_revoke ---- */
 
+/* foresee_ends -- the memory of some puts' places in the index is called for, all at once. */
+static void
+foresee_ends(const struct peer *peer, const struct rec_put_done *recs, uint32_t n)
+{
+	const struct master *master = peer->master;
+	struct index_probe probes[LOOK_AT_ONCE];
+	struct key *found[LOOK_AT_ONCE];
+	size_t n_probes = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t id = recs[i].object_id;
+		const struct put *put = id == 0 ? NULL : map_get(&master->puts_by_id, id);
+
+		if (put == NULL || put->client != peer->client)
+			continue;
+		map_foresee(&master->objects, id);
+		probes[n_probes++] =
+			(struct index_probe){put->object->key.bytes, put->object->key.len_bytes};
+	}
+	index_get_all(peer->client->tenant->index, probes, n_probes, found);
+}
+
 static uint32_t
-end_one(struct peer *peer, const struct rec_put_done *rec)
+end_one(struct peer *peer, const struct rec_put_done *rec, uint64_t now_wall_ms)
 {
 	struct master *master = peer->master;
 	struct put_done done = {
 		.len_bytes = rec->len_bytes,
+		.put_at_ms = now_wall_ms,
 		.attr = rec->attr.at,
 		.attr_len = (uint16_t)rec->attr.len,
 		.crc = rec->crc,
@@ -267,11 +314,15 @@ int
 handle_put_end(struct peer *peer, const struct msg_put_end *msg, struct buf *out)
 {
 	uint32_t *statuses = handle_statuses(peer, msg->n_puts);
+	uint64_t now_wall_ms = clock_wall_ms(peer->master->clock);
 
 	if (statuses == NULL)
 		return STATUS_UNAVAILABLE;
-	for (uint32_t i = 0; i < msg->n_puts; i++)
-		statuses[i] = end_one(peer, &msg->puts[i]);
+	for (uint32_t i = 0; i < msg->n_puts; i++) {
+		if (i % LOOK_AT_ONCE == 0)
+			foresee_ends(peer, &msg->puts[i], num_min(msg->n_puts - i, LOOK_AT_ONCE));
+		statuses[i] = end_one(peer, &msg->puts[i], now_wall_ms);
+	}
 	return handle_fates(out, statuses, msg->n_puts);
 }
 

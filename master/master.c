@@ -385,6 +385,7 @@ master_free(struct master *master)
 		master_peer_free(list_of(link, struct peer, at_master));
 	while (list_first(&master->heard) != NULL)
 		forget_client(master, list_of(list_first(&master->heard), struct client, at_heard));
+	puts_free(master);
 	free_objects(&master->objects);
 	free_objects(&master->ghosts);
 	list_each_safe(&master->all_segments, link) {

@@ -113,11 +113,13 @@ struct master {
 	struct list ghost_list; /* the same, by struct object.at_lru */
 	struct map puts_by_id;  /* object id -> struct put */
 	struct map puts_by_key; /* hash of the key -> first struct put */
-	struct map segments;    /* id -> struct segment */
-	struct map clients;     /* id -> struct client */
-	struct list lru;        /* struct object.at_lru, front: leased last */
-	struct list puts;       /* struct put.at_lease, front: ends first */
-	struct list heard;      /* struct client.at_heard, front: silent longest */
+	struct put *spare_puts; /* memory for the next ones */
+	unsigned n_spare_puts;
+	struct map segments; /* id -> struct segment */
+	struct map clients;  /* id -> struct client */
+	struct list lru;     /* struct object.at_lru, front: leased last */
+	struct list puts;    /* struct put.at_lease, front: ends first */
+	struct list heard;   /* struct client.at_heard, front: silent longest */
 	struct list all_segments;
 	VEC(struct segment *) placeable; /* those that are OK */
 	struct extent *scratch;          /* EXTENTS_MAX of them */

@@ -166,3 +166,12 @@ object_is_readable(const struct object *object)
 			return true;
 	return false;
 }
+
+bool
+object_is_in_touch(const struct object *object)
+{
+	object_each_replica(object, rep)
+		if (rep->segment->state == SEGMENT_OK)
+			return true;
+	return false;
+}

@@ -93,6 +93,9 @@ void object_drop_replica(struct object *object, struct replica *rep);
  * read). */
 bool object_is_readable(const struct object *object);
 
+/* object_is_in_touch -- the provider of some copy has been heard of late. */
+bool object_is_in_touch(const struct object *object);
+
 #define object_each_replica(object, rep)                                                           \
 	for (struct replica *rep = (object)->replicas; rep != NULL; rep = rep->next)
 

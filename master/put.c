@@ -8,15 +8,10 @@
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
-#define IDS_RESERVED (1u << 20)
+#define IDS_RESERVED   (1u << 20)
+#define PUTS_SPARE_MAX 1024
 
 /* ---- the puts of a key ---- */
-
-static uint64_t
-hash_of(const struct master *master, const uint8_t *key, size_t key_len)
-{
-	return map_hash(key, key_len, master->hash_seed);
-}
 
 static bool
 has_key(const struct put *put, const struct tenant *tenant, const uint8_t *key, size_t key_len)
@@ -25,21 +20,21 @@ has_key(const struct put *put, const struct tenant *tenant, const uint8_t *key, 
 	       __builtin_memcmp(put->object->key.bytes, key, key_len) == 0;
 }
 
-struct put *
-put_of_key(const struct master *master, const struct tenant *tenant, const uint8_t *key,
-	   size_t key_len)
+/* is_under_way -- is there a put of that key of the tenant? */
+static bool
+is_under_way(const struct master *master, const struct tenant *tenant, const struct put_wish *wish,
+	     uint64_t hash)
 {
-	struct put *put = map_get(&master->puts_by_key, hash_of(master, key, key_len));
+	const struct put *put = map_get(&master->puts_by_key, hash);
 
-	while (put != NULL && !has_key(put, tenant, key, key_len))
+	while (put != NULL && !has_key(put, tenant, wish->key, wish->key_len))
 		put = put->next_same_key;
-	return put;
+	return put != NULL;
 }
 
 static int
 enter_key(struct master *master, struct put *put)
 {
-	put->key_hash = hash_of(master, put->object->key.bytes, put->object->key.len_bytes);
 	put->next_same_key = map_get(&master->puts_by_key, put->key_hash);
 	return map_put(&master->puts_by_key, put->key_hash, put) < 0 ? err_new(-ENOMEM) : 0;
 }
@@ -81,9 +76,9 @@ claim(struct master *master, struct segment *segment, struct extent extent)
 }
 
 static void
-unclaim_extents(struct master *master, const struct replica *rep, uint32_t n_extents)
+unclaim_extents(struct master *master, const struct replica *rep, uint32_t from, uint32_t until)
 {
-	for (uint32_t i = 0; i < n_extents; i++)
+	for (uint32_t i = from; i < until; i++)
 		segment_unclaim(rep->segment, replica_extents(rep)[i], master->now_ms);
 }
 
@@ -95,9 +90,7 @@ claim_extents(struct master *master, const struct replica *rep, uint32_t from)
 		int r = claim(master, rep->segment, replica_extents(rep)[i]);
 
 		if (r < 0) {
-			while (i-- > from)
-				segment_unclaim(rep->segment, replica_extents(rep)[i],
-						master->now_ms);
+			unclaim_extents(master, rep, from, i);
 			return err_up(r);
 		}
 	}
@@ -127,13 +120,46 @@ drop_copy(struct master *master, struct put *put, struct replica *rep, bool is_q
 	};
 
 	if (is_quiet) {
-		unclaim_extents(master, rep, rep->n_extents);
+		unclaim_extents(master, rep, 0, rep->n_extents);
 		give_back(put->object, rep);
 		return;
 	}
 	replica_move(rep, REPLICA_FAILED);
 	books_rest(master, rep, &terms);
 	object_drop_replica(put->object, rep);
+}
+
+/* spare -- its memory is the next one's, unless there is plenty. */
+static void
+spare(struct master *master, struct put *put)
+{
+	if (master->n_spare_puts == PUTS_SPARE_MAX) {
+		free(put);
+		return;
+	}
+	put->next_same_key = master->spare_puts;
+	master->spare_puts = put;
+	master->n_spare_puts++;
+}
+
+/* take_spare -- or fresh memory, or NULL. */
+static struct put *
+take_spare(struct master *master)
+{
+	struct put *put = master->spare_puts;
+
+	if (put == NULL)
+		return malloc(sizeof(*put));
+	master->spare_puts = put->next_same_key;
+	master->n_spare_puts--;
+	return put;
+}
+
+void
+puts_free(struct master *master)
+{
+	while (master->spare_puts != NULL)
+		free(take_spare(master));
 }
 
 static void
@@ -147,7 +173,7 @@ put_free(struct master *master, struct put *put)
 	}
 	list_remove(&put->at_lease);
 	object_free(put->object);
-	free(put);
+	spare(master, put);
 }
 
 /* Off the maps and lists; the object is the caller's now. */
@@ -247,7 +273,7 @@ reserve_id(struct master *master)
 }
 
 static int
-put_new(struct master *master, struct client *client, const struct put_wish *wish,
+put_new(struct master *master, struct client *client, const struct put_wish *wish, uint64_t hash,
 	struct put **ret_put)
 {
 	struct put *put;
@@ -255,20 +281,23 @@ put_new(struct master *master, struct client *client, const struct put_wish *wis
 
 	if (r < 0)
 		return err_up(r);
-	put = calloc(1, sizeof(*put));
+	put = take_spare(master);
 	if (put == NULL)
 		return err_new(-ENOMEM);
+	*put = (struct put){
+		.master = master,
+		.client = client,
+		.key_hash = hash,
+		.n_wanted = wish->n_replicas,
+		.replaces = wish->replaces,
+	};
 	list_link_init(&put->at_client);
 	list_link_init(&put->at_lease);
-	put->master = master;
-	put->client = client;
-	put->n_wanted = wish->n_replicas;
-	put->replaces = wish->replaces;
 
 	r = object_new(client->tenant, master->next_object_id, wish->key, wish->key_len,
 		       &put->object);
 	if (r < 0) {
-		free(put);
+		spare(master, put);
 		return err_up(r);
 	}
 	r = enter_key(master, put);
@@ -293,19 +322,28 @@ lease_anew(struct master *master, struct put *put)
 	list_push_back(&master->puts, &put->at_lease);
 }
 
+static bool
+is_taken(struct master *master, struct tenant *tenant, const struct put_wish *wish, uint64_t hash)
+{
+	if (wish->is_new)
+		books_miss(master, hash);
+	else if (books_find_hashed(master, tenant, wish->key, wish->key_len, hash) != NULL)
+		return true;
+	return is_under_way(master, tenant, wish, hash);
+}
+
 int
 put_open(struct master *master, struct client *client, const struct put_wish *wish,
 	 struct put **ret_put)
 {
+	uint64_t hash = books_hash(master, wish->key, wish->key_len);
 	struct put *put = NULL;
 	int r;
 
-	if (!wish->replaces &&
-	    (books_find(master, client->tenant, wish->key, wish->key_len) != NULL ||
-	     put_of_key(master, client->tenant, wish->key, wish->key_len) != NULL))
+	if (!wish->replaces && is_taken(master, client->tenant, wish, hash))
 		return PUT_E_EXISTS;
 
-	r = put_new(master, client, wish, &put);
+	r = put_new(master, client, wish, hash, &put);
 	if (r < 0)
 		return err_up(r);
 	if (wish->len_bytes > 0)
@@ -329,15 +367,14 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 
 /* ---- going on ---- */
 
-/* A copy's extents from n on go back: they were added just now and nobody has been told. */
+/* A copy's extents from n on go back, unclaimed: nobody has been told, or their writer is done. */
 static void
-shrink_copy(struct master *master, struct replica *rep, uint32_t n)
+drop_extents(struct replica *rep, uint32_t n)
 {
 	struct extent first = replica_extents(rep)[0];
 
 	assert(n > 0);
 	for (uint32_t i = n; i < rep->n_extents; i++) {
-		segment_unclaim(rep->segment, rep->many[i], master->now_ms);
 		alloc_give(rep->segment->alloc, rep->many[i]);
 		tenant_discharge(rep->object->tenant, extent_room_bytes(rep->many[i]));
 	}
@@ -346,6 +383,13 @@ shrink_copy(struct master *master, struct replica *rep, uint32_t n)
 		rep->one = first;
 	}
 	rep->n_extents = n;
+}
+
+static void
+shrink_copy(struct master *master, struct replica *rep, uint32_t n)
+{
+	unclaim_extents(master, rep, n, rep->n_extents);
+	drop_extents(rep, n);
 }
 
 static int
@@ -357,19 +401,8 @@ grow_copy(struct master *master, struct replica *rep, uint64_t more_bytes)
 	if (r != 0)
 		return r;
 	r = claim_extents(master, rep, n_before);
-	if (r < 0) {
-		for (uint32_t i = n_before; i < rep->n_extents; i++) {
-			alloc_give(rep->segment->alloc, rep->many[i]);
-			tenant_discharge(rep->object->tenant, extent_room_bytes(rep->many[i]));
-		}
-		if (n_before == 1) {
-			struct extent first = rep->many[0];
-
-			free(rep->many);
-			rep->one = first;
-		}
-		rep->n_extents = n_before;
-	}
+	if (r < 0)
+		drop_extents(rep, n_before);
 	return err_up(r);
 }
 
@@ -427,7 +460,7 @@ cut_copy(struct master *master, struct object *object, struct replica *rep, uint
 	struct extent *ext = rep->n_extents == 1 ? &rep->one : rep->many;
 
 	if (len_bytes == 0) {
-		unclaim_extents(master, rep, rep->n_extents);
+		unclaim_extents(master, rep, 0, rep->n_extents);
 		give_back(object, rep);
 		return 0;
 	}
@@ -490,16 +523,6 @@ journal_object(struct master *master, const struct object *object, const struct 
 	return books_journal(master, &record);
 }
 
-static int
-journal_replace(struct master *master, const struct object *old, const struct object *object,
-		const struct put_done *done)
-{
-	struct record gone = {.kind = RECORD_OBJECT_REMOVE, .object_id = old == NULL ? 0 : old->id};
-	int r = old == NULL ? 0 : books_journal(master, &gone);
-
-	return r < 0 ? err_up(r) : journal_object(master, object, done);
-}
-
 /* The record first, and taken back when memory fails; the index takes the place of `old` in one
  * step. */
 static int
@@ -507,11 +530,15 @@ publish(struct master *master, struct object *object, const struct object *old,
 	const struct put_done *done)
 {
 	struct books_mark mark = books_mark(master);
+	struct record removal = {.kind = RECORD_OBJECT_REMOVE};
 	struct object *gone;
 	int r = object_set_attr(object, done->attr, done->attr_len);
 
+	removal.object_id = old == NULL ? 0 : old->id;
+	if (r == 0 && old != NULL)
+		r = books_journal(master, &removal);
 	if (r == 0)
-		r = journal_replace(master, old, object, done);
+		r = journal_object(master, object, done);
 	if (r == 0)
 		r = books_enter(master, object, &gone);
 	if (r < 0) {
@@ -527,21 +554,12 @@ publish(struct master *master, struct object *object, const struct object *old,
 	return 0;
 }
 
-static bool
-is_in_touch(const struct object *object)
-{
-	object_each_replica(object, rep)
-		if (rep->segment->state == SEGMENT_OK)
-			return true;
-	return false;
-}
-
 int
 put_close(struct master *master, struct put *put, const struct put_done *done)
 {
 	struct object *object = put->object;
-	struct object *old =
-		books_find(master, object->tenant, object->key.bytes, object->key.len_bytes);
+	struct object *old = books_find_hashed(master, object->tenant, object->key.bytes,
+					       object->key.len_bytes, put->key_hash);
 	int r;
 
 	assert(done->len_bytes <= put->room_bytes);
@@ -550,7 +568,7 @@ put_close(struct master *master, struct put *put, const struct put_done *done)
 		put_fail(master, put, /* is_quiet= */ true);
 		return PUT_E_EXISTS;
 	}
-	if (done->len_bytes > 0 && !is_in_touch(put->object))
+	if (done->len_bytes > 0 && !object_is_in_touch(object))
 		return PUT_E_AWAY;
 	if (done->len_bytes < put->room_bytes) {
 		r = cut_copies(master, put, done->len_bytes);
@@ -562,7 +580,7 @@ put_close(struct master *master, struct put *put, const struct put_done *done)
 	object->len_bytes = done->len_bytes;
 	object->crc = done->crc;
 	object->has_crc = done->has_crc;
-	object->put_at_ms = clock_wall_ms(master->clock);
+	object->put_at_ms = done->put_at_ms;
 	object->batch = master->batch;
 	r = publish(master, object, old, done);
 	if (r < 0)
@@ -570,7 +588,7 @@ put_close(struct master *master, struct put *put, const struct put_done *done)
 
 	put_detach(master, put);
 	object_each_replica(object, rep) {
-		unclaim_extents(master, rep, rep->n_extents);
+		unclaim_extents(master, rep, 0, rep->n_extents);
 		replica_move(rep, REPLICA_COMPLETE);
 	}
 	if (!list_is_empty(&master->parked))

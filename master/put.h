@@ -26,7 +26,7 @@ struct put {
 	struct client *client;
 	struct list_link at_client;
 	struct list_link at_lease; /* master.puts */
-	struct put *next_same_key; /* in master.puts_by_key */
+	struct put *next_same_key; /* in master.puts_by_key; spare: the next spare one */
 	uint64_t key_hash;
 	uint64_t room_bytes;
 	uint64_t started_ms, lease_until_ms;
@@ -43,6 +43,7 @@ struct put_wish {
 	uint64_t len_bytes; /* room */
 	uint8_t n_replicas;
 	bool replaces, is_strict;
+	bool is_new; /* the index has been asked in this request: it does not hold the key */
 	const uint64_t *preferred; /* segment ids */
 	size_t n_preferred;
 };
@@ -65,6 +66,7 @@ int put_grow(struct master *master, struct put *put, uint64_t more_bytes) MUST_C
 /* What put_end says. */
 struct put_done {
 	uint64_t len_bytes;
+	uint64_t put_at_ms; /* since 1970 */
 	const uint8_t *attr;
 	uint16_t attr_len;
 	uint32_t crc;
@@ -89,8 +91,7 @@ void put_fail(struct master *master, struct put *put, bool is_quiet);
 /* put_lose_replica -- its segment leaves. The put goes with its last copy. */
 void put_lose_replica(struct master *master, struct put *put, struct replica *rep);
 
-/* put_of_key -- some put under way of that key of the tenant, or NULL. */
-struct put *put_of_key(const struct master *master, const struct tenant *tenant, const uint8_t *key,
-		       size_t key_len);
+/* puts_free -- the memory that ended puts have left for the next ones. */
+void puts_free(struct master *master);
 
 #endif

@@ -8,7 +8,9 @@
 
 #define CACHE_LINE_BYTES 64 /* two runs */
 #define PAGE_RUNS        (1u << RUN_PAGE_BITS)
-#define N_AHEAD          4
+#define LINE_HEADS       16
+#define BLOCK_GRAINS     64 /* whose runs share a line of heads: 32 KiB */
+#define N_AHEAD          16
 #define HEADS_PER_RUN    2 /* so that most lists have one run at most */
 #define PAGE_HEADS       1024u
 #define GRANULE_BITS     7 /* at least: 64 KiB */
@@ -187,10 +189,17 @@ head_at(const struct runs *runs, size_t at)
 	return &runs->heads.at[at / PAGE_HEADS][at % PAGE_HEADS];
 }
 
+/*
+ * hash_of -- runs that begin near each other hang in lists near each other: who takes and gives, or
+ * parts lists, one after the other, finds the next ones in memory that it has fetched already.
+ */
 static uint64_t
 hash_of(uint64_t offset_grains)
 {
-	return offset_grains * 0x9e3779b97f4a7c15u >> 32;
+	uint64_t block = offset_grains / BLOCK_GRAINS * 0x9e3779b97f4a7c15u >> 32;
+	uint64_t at = offset_grains % BLOCK_GRAINS / (BLOCK_GRAINS / LINE_HEADS);
+
+	return block ^ at;
 }
 
 /* power_above -- the smallest power of two that is not smaller. */
@@ -247,19 +256,36 @@ grow_heads(struct runs *runs)
 	}
 }
 
+/* late_of -- where among the late ones, or NULL. */
+static run_id *
+late_of(struct runs *runs, run_id id)
+{
+	for (unsigned i = 0; i < RUN_N_LATE; i++)
+		if (runs->late[i] == id)
+			return &runs->late[i];
+	return NULL;
+}
+
 void
 run_mark_taken(struct runs *runs, run_id id)
 {
 	struct run *run = run_at(runs, id);
-	run_id *head;
+	run_id *late = &runs->late[runs->late_at++ % RUN_N_LATE];
 
 	for (unsigned i = 0; i < HEADS_PER_RUN && runs->n_taken * HEADS_PER_RUN >= runs->n_heads;
 	     i++)
 		grow_heads(runs);
-	head = head_of(runs, run->offset_grains);
+	if (*late != 0) {
+		struct run *before = run_at(runs, *late);
+		run_id *head = head_of(runs, before->offset_grains);
+
+		before->class_next = *head;
+		*head = *late;
+	}
+	*late = id;
 	run->class_prev = RUN_IS_TAKEN;
-	run->class_next = *head;
-	*head = id;
+	run->class_next = 0;
+	__builtin_prefetch(head_of(runs, run->offset_grains), 1);
 	runs->n_taken++;
 }
 
@@ -267,11 +293,14 @@ void
 run_mark_free(struct runs *runs, run_id id)
 {
 	struct run *run = run_at(runs, id);
-	run_id *at = head_of(runs, run->offset_grains);
+	run_id *at = late_of(runs, id);
 
 	assert(run_is_taken(run));
-	while (*at != id)
-		at = &run_at(runs, *at)->class_next;
+	if (at == NULL) {
+		at = head_of(runs, run->offset_grains);
+		while (*at != id)
+			at = &run_at(runs, *at)->class_next;
+	}
 	*at = run->class_next;
 	run->class_prev = 0;
 	run->class_next = 0;
@@ -285,6 +314,10 @@ run_taken_at(const struct runs *runs, uint64_t offset_grains)
 
 	while (id != 0 && run_at(runs, id)->offset_grains != offset_grains)
 		id = run_at(runs, id)->class_next;
+	for (unsigned i = 0; i < RUN_N_LATE && id == 0; i++)
+		if (runs->late[i] != 0 &&
+		    run_at(runs, runs->late[i])->offset_grains == offset_grains)
+			id = runs->late[i];
 	return id;
 }
 

@@ -9,7 +9,8 @@
  *
  * A run is a number; what it says lies in pages of an array.  Two ways lead to one:
  *
- *      by its first byte   taken runs only: a table of hashes that grows one list at a time
+ *      by its first byte   taken runs only: a table of hashes that grows one list at a time; those
+ *                          taken last stand beside it until their place in it has come from memory
  *      by any byte in it   the first run that begins in each granule, and a ladder of bits
  *                          that finds the next granule to the left in which one begins
  *
@@ -37,6 +38,7 @@ struct run {
 };
 
 #define RUN_PAGE_BITS 10
+#define RUN_N_LATE    8 /* a power of two */
 #define RUN_N_LADDER  4 /* levels of 64: 16 Mi granules at most */
 
 struct runs {
@@ -50,6 +52,8 @@ struct runs {
 	VEC(run_id *) heads; /* of the lists of hashes, in pages too */
 	size_t n_heads;
 	size_t n_taken;
+	run_id late[RUN_N_LATE]; /* taken, and not in a list yet; 0: none */
+	unsigned late_at;        /* whose turn it is to go into a list */
 
 	uint64_t size_grains;
 	unsigned granule_bits; /* grains in a granule, as a power of two */

@@ -161,6 +161,47 @@ put__without_memory__is_refused_and_changes_nothing(void **state)
 }
 
 static void
+reserve__then_so_many_puts__need_no_memory(void **state)
+{
+	struct map map;
+
+	(void)state;
+	map_init(&map);
+	assert_int_equal(map_put(&map, 1000, &things[0]), 0);
+	assert_int_equal(map_reserve(&map, 400), 0);
+
+	allocs_fail_after(0);
+	for (uint64_t k = 1; k <= 400; k++)
+		assert_int_equal(map_put(&map, k, &things[k]), 0);
+	allocs_succeed();
+
+	assert_ptr_equal(map_get(&map, 1000), &things[0]);
+	for (uint64_t k = 1; k <= 400; k++)
+		assert_ptr_equal(map_get(&map, k), &things[k]);
+	map_fini(&map);
+}
+
+static void
+reserve__without_memory_or_beyond_all_memory__is_refused_and_changes_nothing(void **state)
+{
+	struct map map;
+
+	(void)state;
+	map_init(&map);
+	assert_int_equal(map_put(&map, 7, &things[7]), 0);
+
+	allocs_fail_after(0);
+	assert_int_equal(map_reserve(&map, 1000), -ENOMEM);
+	assert_int_equal(map_reserve(&map, 1), 0);
+	allocs_succeed();
+	assert_int_equal(map_reserve(&map, SIZE_MAX), -ENOMEM);
+
+	assert_int_equal(map.n, 1);
+	assert_ptr_equal(map_get(&map, 7), &things[7]);
+	map_fini(&map);
+}
+
+static void
 hash__depends_on_every_byte_and_on_the_seed(void **state)
 {
 	(void)state;
@@ -182,6 +223,9 @@ main(void)
 		cmocka_unit_test(walk__meets_every_key_once),
 		cmocka_unit_test(keys__that_differ_only_in_high_bits__do_not_crowd),
 		cmocka_unit_test(put__without_memory__is_refused_and_changes_nothing),
+		cmocka_unit_test(reserve__then_so_many_puts__need_no_memory),
+		cmocka_unit_test(
+			reserve__without_memory_or_beyond_all_memory__is_refused_and_changes_nothing),
 		cmocka_unit_test(hash__depends_on_every_byte_and_on_the_seed),
 	};
 

@@ -144,6 +144,34 @@ repeated_request__gets_the_same_answer__and_is_done_once(void **state)
 	buf_fini(&payload);
 }
 
+/* Two threads of a client may send in another order than they took their numbers. */
+static void
+request__with_a_number_below_the_newest__is_heard__and_repeated_answered_again(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct buf one, other;
+	struct frame frame = {0};
+
+	end_mount(end, 1, 1, 64 * MIB);
+	put_payload(&one, "a", 4096);
+	put_payload(&other, "b", 4096);
+	end_send_as(end, 77001, MSG_put_start, &one);
+	end_send_as(end, 77000, MSG_put_start, &other);
+	world_turn(w);
+	assert_int_equal(counter_get(&w->master->counters.puts_started), 2);
+
+	end_send_as(end, 77000, MSG_put_start, &other);
+	end_send_as(end, 77001, MSG_put_start, &one);
+	world_turn(w);
+
+	assert_int_equal(end_answers(end, 77000, &frame), 2);
+	assert_int_equal(end_answers(end, 77001, &frame), 2);
+	assert_int_equal(counter_get(&w->master->counters.puts_started), 2);
+	buf_fini(&one);
+	buf_fini(&other);
+}
+
 static void
 repeated_request__over_a_new_connection__gets_the_same_answer(void **state)
 {
@@ -349,6 +377,8 @@ main(void)
 		WORLD_TEST(unknown_type__and_a_reply_where_a_request_is_due__are_refused),
 		WORLD_TEST(malformed_payload__of_every_message__is_refused_and_changes_nothing),
 		WORLD_TEST(repeated_request__gets_the_same_answer__and_is_done_once),
+		WORLD_TEST(
+			request__with_a_number_below_the_newest__is_heard__and_repeated_answered_again),
 		WORLD_TEST(repeated_request__over_a_new_connection__gets_the_same_answer),
 		WORLD_TEST(repeated_request__while_its_answer_waits__is_answered_once),
 		WORLD_TEST(put_end__repeated_after_a_restart__is_answered_as_done),

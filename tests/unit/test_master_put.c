@@ -27,6 +27,62 @@ second_put__of_a_key_under_way__is_refused(void **state)
 	assert_int_equal(status, STATUS_EXISTS);
 }
 
+/* More of them than are looked up at a time. */
+static void
+put_start__of_many_keys__refuses_just_those_that_exist_or_come_twice(void **state)
+{
+	enum { N = 150 };
+	struct end *end = provider_of(*state, 64 * MIB);
+	struct rep_put_start rep = {0};
+	struct rec_put puts[N + 1];
+	char keys[N][8];
+
+	for (int i = 0; i < N; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "k%03d", i);
+		if (i % 7 == 0)
+			end_put(end, keys[i], 512);
+		puts[i] = (struct rec_put){span_of(keys[i], 4), 512};
+	}
+	puts[N] = puts[1];
+
+	assert_int_equal(ASK(end, put_start, &rep, .replica_num = 1, .n_puts = N + 1, .puts = puts),
+			 STATUS_OK);
+
+	for (int i = 0; i < N; i++)
+		assert_int_equal(rep.places[i].status, i % 7 == 0 ? STATUS_EXISTS : STATUS_OK);
+	assert_int_equal(rep.places[N].status, STATUS_EXISTS);
+}
+
+static void
+put_end__of_many_puts__ends_those_that_are_there(void **state)
+{
+	enum { N = 150 };
+	struct end *end = provider_of(*state, 64 * MIB);
+	struct rep_put_end rep = {0};
+	struct rec_put_done dones[N];
+	char key[8];
+	uint32_t status;
+
+	for (int i = 0; i < N; i++) {
+		uint64_t id = 0;
+
+		snprintf(key, sizeof(key), "k%03d", i);
+		if (i % 7 != 0)
+			id = end_start(end, key, 512, 0, &status);
+		dones[i] = (struct rec_put_done){.object_id = id, .len_bytes = 512};
+	}
+
+	assert_int_equal(ASK(end, put_end, &rep, .n_puts = N, .puts = dones), STATUS_OK);
+
+	for (int i = 0; i < N; i++) {
+		uint32_t fate = i % 7 == 0 ? STATUS_NOT_FOUND : STATUS_OK;
+
+		snprintf(key, sizeof(key), "k%03d", i);
+		assert_int_equal(rep.fates[i].status, fate);
+		assert_int_equal(end_exist(end, key), fate);
+	}
+}
+
 static void
 second_put__that_replaces__wins_over_the_one_that_ended_first(void **state)
 {
@@ -493,6 +549,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(second_put__of_a_key_under_way__is_refused),
+		WORLD_TEST(put_start__of_many_keys__refuses_just_those_that_exist_or_come_twice),
+		WORLD_TEST(put_end__of_many_puts__ends_those_that_are_there),
 		WORLD_TEST(second_put__that_replaces__wins_over_the_one_that_ended_first),
 		WORLD_TEST(put__overtaken_by_one_that_replaces__is_told_so_and_its_room_is_free),
 		WORLD_TEST(object__is_invisible_until_put_end),

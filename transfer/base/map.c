@@ -20,23 +20,24 @@
 
 #include "transfer/base/err.h"
 
-#define CAP_FIRST 16
+#define CAP_FIRST  16
+#define LINE_SLOTS 4
 
 struct map_slot {
 	uint64_t key;
 	void *value;
 };
 
-/* home -- where a key would like to stand; near ids must not crowd, so their bits are mixed. */
+/*
+ * home -- where a key would like to stand: four keys that follow one another share a line of
+ * memory, and the fours are strewn by a product (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
+ */
 static size_t
 home(const struct map *map, uint64_t key)
 {
-	key ^= key >> 32;
-	key *= 0xd6e8feb86659fd93u;
-	key ^= key >> 32;
-	key *= 0xd6e8feb86659fd93u;
-	key ^= key >> 32;
-	return (size_t)key & (map->cap - 1);
+	size_t line = (size_t)((key / LINE_SLOTS * 0x9e3779b97f4a7c15u) >> map->shift);
+
+	return line * LINE_SLOTS + key % LINE_SLOTS;
 }
 
 static size_t
@@ -51,13 +52,20 @@ away(const struct map *map, size_t at)
 	return (at - home(map, map->slots[at].key)) & (map->cap - 1);
 }
 
+/* room -- so many keys may stand in that many slots: with more, the ways get long. */
+static size_t
+room(size_t cap)
+{
+	return cap / 4 * 3;
+}
+
 static void
 map_check(const struct map *map)
 {
 	size_t n = 0;
 
 	assert(map->cap == 0 || (map->cap & (map->cap - 1)) == 0);
-	assert(map->n == 0 || map->n < map->cap);
+	assert(map->n <= room(map->cap));
 	if (!paranoid || map->cap > 1024)
 		return;
 
@@ -86,41 +94,40 @@ map_fini(struct map *map)
 	map_init(map);
 }
 
-/* find -- the slot of key, or cap. */
-static size_t
-find(const struct map *map, uint64_t key)
+/* seek -- true: *ret_at is the slot of key.  false: it is where key would have to go, *ret_steps
+ * from home.  needs: cap > 0. */
+static bool
+seek(const struct map *map, uint64_t key, size_t *ret_at, size_t *ret_steps)
 {
-	size_t at;
+	size_t at = home(map, key), steps = 0;
+	bool is_found = false;
 
-	if (map->n == 0)
-		return map->cap;
-
-	at = home(map, key);
-	for (size_t steps = 0; map->slots[at].key != 0; steps++) {
-		if (map->slots[at].key == key)
-			return at;
-		if (away(map, at) < steps)
+	for (; map->slots[at].key != 0; steps++) {
+		is_found = map->slots[at].key == key;
+		if (is_found || away(map, at) < steps)
 			break;
 		at = after(map, at);
 	}
-	return map->cap;
+	*ret_at = at;
+	*ret_steps = steps;
+	return is_found;
 }
 
 void *
 map_get(const struct map *map, uint64_t key)
 {
-	size_t at = find(map, key);
+	size_t at, steps;
 
-	return at < map->cap ? map->slots[at].value : NULL;
+	if (map->n == 0 || !seek(map, key, &at, &steps))
+		return NULL;
+	return map->slots[at].value;
 }
 
-/* insert -- key is new and there is room. */
+/* insert -- key is new, there is room, and seek() has told where it goes. */
 static void
-insert(struct map *map, struct map_slot guest)
+insert(struct map *map, struct map_slot guest, size_t at, size_t steps)
 {
-	size_t at = home(map, guest.key);
-
-	for (size_t steps = 0; map->slots[at].key != 0; steps++) {
+	for (; map->slots[at].key != 0; steps++) {
 		size_t theirs = away(map, at);
 
 		if (theirs < steps) {
@@ -136,45 +143,65 @@ insert(struct map *map, struct map_slot guest)
 	map->n++;
 }
 
+/* grow -- to that many slots.  In both tables the homes come in the same order, so this reads and
+ * writes memory from its beginning to its end. */
 static int
-grow(struct map *map)
+grow(struct map *map, size_t cap)
 {
-	struct map bigger = {.cap = map->cap > 0 ? map->cap * 2 : CAP_FIRST};
+	struct map bigger = {.cap = cap};
 
-	if (map->cap > SIZE_MAX / 2)
-		return err_new(-ENOMEM);
+	bigger.shift = 64 - (unsigned)__builtin_ctzll(cap / LINE_SLOTS);
 	bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
 	if (bigger.slots == NULL)
 		return err_new(-ENOMEM);
 
 	for (size_t i = 0; i < map->cap; i++)
 		if (map->slots[i].key != 0)
-			insert(&bigger, map->slots[i]);
+			insert(&bigger, map->slots[i], home(&bigger, map->slots[i].key), 0);
 	free(map->slots);
 	*map = bigger;
 	return 0;
 }
 
 int
+map_reserve(struct map *map, size_t n)
+{
+	size_t cap = map->cap > 0 ? map->cap : CAP_FIRST;
+
+	if (n > SIZE_MAX / 8 - map->n)
+		return err_new(-ENOMEM);
+	while (room(cap) < map->n + n)
+		cap *= 2;
+	return cap > map->cap ? err_up(grow(map, cap)) : 0;
+}
+
+void
+map_foresee(const struct map *map, uint64_t key)
+{
+	if (map->cap > 0)
+		__builtin_prefetch(&map->slots[home(map, key)], 1);
+}
+
+int
 map_put(struct map *map, uint64_t key, void *value)
 {
-	size_t at;
-	int r;
+	size_t at, steps;
 
 	assert(key != 0 && value != NULL);
 
-	at = find(map, key);
-	if (at < map->cap) {
+	if (map->cap > 0 && seek(map, key, &at, &steps)) {
 		map->slots[at].value = value;
 		return 0;
 	}
 
-	if (map->n + 1 > map->cap / 8 * 7) {
-		r = grow(map);
+	if (map->n + 1 > room(map->cap)) {
+		int r = map_reserve(map, 1);
+
 		if (r < 0)
 			return err_up(r);
+		seek(map, key, &at, &steps);
 	}
-	insert(map, (struct map_slot){key, value});
+	insert(map, (struct map_slot){key, value}, at, steps);
 	map_check(map);
 	return 0;
 }
@@ -182,10 +209,10 @@ map_put(struct map *map, uint64_t key, void *value)
 void *
 map_take(struct map *map, uint64_t key)
 {
-	size_t at = find(map, key);
+	size_t at, steps;
 	void *value;
 
-	if (at == map->cap)
+	if (map->n == 0 || !seek(map, key, &at, &steps))
 		return NULL;
 
 	value = map->slots[at].value;

@@ -431,6 +431,33 @@ TIFFIN_API int tiffin_puts(struct tiffin_client *client,
 TIFFIN_API int tiffin_stats(struct tiffin_client *client,
 			    int (*fn)(void *arg, const char *name, uint64_t value), void *arg);
 
+/* ---- events --------------------------------------------------------------------- */
+
+/* What happened, for people: evictions, refusals, segments and clients that came and went. */
+struct tiffin_event {
+	uint64_t event_id;   /* grows */
+	uint64_t at_ms;      /* since 1970 */
+	uint64_t count;      /* how often, within about a second */
+	uint64_t bytes;      /* of how much, where that can be said */
+	uint64_t subject_id; /* the segment, client or the like; 0: none, or several */
+	const char *kind;    /* a word of tiffin(7); valid during the call */
+	const char *words;   /* valid during the call */
+};
+
+/*
+ * tiffin_events -- call fn for each event after *cursor, which moves on.
+ *
+ * The master keeps the last ones (its option events_max): older ones are passed over.
+ *
+ * cursor   [in, out] 0: from the oldest that there is.
+ * wait_ms  0: what there is now; else wait so long for the next one when there is none, at most
+ *          half of the client's timeout.
+ * fn       a result other than 0 ends the walk and is returned.
+ * Errors: TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT, TIFFIN_E_BUSY, TIFFIN_E_INVALID.
+ */
+TIFFIN_API int tiffin_events(struct tiffin_client *client, uint64_t *cursor, uint32_t wait_ms,
+			     int (*fn)(void *arg, const struct tiffin_event *event), void *arg);
+
 /* ---- tenants -------------------------------------------------------------------- */
 
 /* Of a quota 0 means that there is none. */

@@ -205,4 +205,8 @@ void dispatch_release(struct master *master);
 /* unpark -- room may be there: try the waiting ones again, or for the last time. */
 void unpark(struct master *master, bool has_room);
 
+/* unpark_followers -- answer who waits for events: all when there are some, else those whose time
+ * is over. */
+void unpark_followers(struct master *master, bool has_news);
+
 #endif

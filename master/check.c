@@ -518,6 +518,7 @@ master_check(const struct master *master)
 	check_ghosts(master);
 	check_puts(master);
 	check_clients(master);
+	events_check(&master->events);
 	check_held(&master->held, master->progress.committed);
 	check_held(&master->held_sync, master->progress.synced);
 }

@@ -369,6 +369,15 @@ wait_end(const struct master *master)
 	return until_ms + master->limits.put_wait_ms;
 }
 
+/* follow -- it waits for events, not for room. */
+static void
+follow(struct master *master, struct parked *parked)
+{
+	if (master->parked_until_ms == 0)
+		parked->until_ms = master->now_ms + master->follow_ms;
+	list_push_back(&master->followers, &parked->at_master);
+}
+
 int
 park(struct master *master, struct peer *peer, const struct frame *frame)
 {
@@ -389,6 +398,10 @@ park(struct master *master, struct peer *peer, const struct frame *frame)
 	list_link_init(&parked->at_peer);
 	list_link_init(&parked->at_master);
 	list_push_back(&peer->parked, &parked->at_peer);
+	if (parked->type == MSG_events) {
+		follow(master, parked);
+		return 0;
+	}
 	list_push_back(&master->parked, &parked->at_master);
 	if (master->parked_until_ms == 0)
 		counter_add(&master->counters.puts_waited, 1);
@@ -439,5 +452,24 @@ unpark(struct master *master, bool has_room)
 		if (!has_room && parked->until_ms > master->now_ms)
 			return;
 		try_again(master, parked);
+	}
+}
+
+void
+unpark_followers(struct master *master, bool has_news)
+{
+	struct list_link *last = list_last(&master->followers);
+
+	for (bool is_last = last == NULL; !is_last;) {
+		struct list_link *link = list_first(&master->followers);
+		struct parked *parked = list_of(link, struct parked, at_master);
+
+		is_last = link == last;
+		if (has_news || parked->until_ms <= master->now_ms) {
+			try_again(master, parked);
+		} else {
+			list_remove(link);
+			list_push_back(&master->followers, link);
+		}
 	}
 }

@@ -15,6 +15,8 @@
 
 #define HANDLE_PARK 10000
 
+#define EVENTS_WAIT_MS_MAX 30000 /* the longest that a request for events waits for some */
+
 #define MESSAGE(number, name, REQUEST, REPLY)                                                      \
 	int handle_##name(struct peer *peer, const struct msg_##name *msg, struct buf *out)        \
 		MUST_CHECK;

@@ -158,9 +158,11 @@ handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 	client->clock_there_ms = msg->now_ms;
 	client->clock_here_ms = master->now_ms;
 	attach(peer, client);
-	if (!rep.was_known)
+	if (!rep.was_known) {
 		log_event(LOG_INFO, "client_joined", "client=%" PRIu64 " name=%s", client->id,
 			  client->name);
+		event_tell(master, EVENT_client_joined, client->id, "%s", client->name);
+	}
 	return handle_encoded(rep_join_encode(out, &rep));
 }
 

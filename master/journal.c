@@ -91,6 +91,8 @@ check_record(const struct record *record)
 		assert(record->key_len > 0 && record->key_len <= KEY_MAX);
 	if (record->kind == RECORD_SEGMENT_ADD)
 		assert(record->segment_id > 0 && record->len_bytes > 0);
+	if (record->kind == RECORD_EVENT)
+		assert(record->object_id > 0 && record->count > 0 && record->name_len > 0);
 	if (record->kind == RECORD_TENANT_SET)
 		assert(record->tenant_id > 0 && record->name_len > 0);
 	assert(record->tenant_id <= INT64_MAX);

@@ -37,6 +37,7 @@ enum record_kind {
 	RECORD_NEXT_OBJECT_ID,  /* ids below are used up */
 	RECORD_TENANT_SET = 11, /* made, or with other quotas from now on */
 	RECORD_TENANT_REMOVE = 12,
+	RECORD_EVENT = 14, /* one more; its kind stands in name, its words in host */
 };
 
 #define RECORD_KIND_MAX 19 /* for a look at what was written; a switch names each kind */
@@ -50,15 +51,16 @@ struct replica_record {
 /* Which fields count depends on kind, the others are 0; pointers are borrowed by journal_add(). */
 struct record {
 	enum record_kind kind;
-	uint64_t object_id;     /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID */
-	uint64_t segment_id;    /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE */
-	uint64_t segment_epoch; /* SEGMENT_ADD */
-	uint64_t tenant_id;     /* OBJECT_ADD, TENANT_* */
-	uint64_t len_bytes;     /* OBJECT_ADD; SEGMENT_ADD: its size */
-	uint64_t put_at_ms;     /* OBJECT_ADD, SEGMENT_ADD: since 1970 */
-	uint64_t client_id;     /* SEGMENT_ADD */
-	uint64_t trusted_epoch; /* SEGMENT_ADD, as loaded: UINT64_MAX, or the books were put back
-				   and are right only if it was lent under no later epoch */
+	uint64_t object_id;        /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID; EVENT: its own */
+	uint64_t segment_id;       /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE; EVENT: subject */
+	uint64_t segment_epoch;    /* SEGMENT_ADD */
+	uint64_t tenant_id;        /* OBJECT_ADD, TENANT_* */
+	uint64_t len_bytes;        /* OBJECT_ADD; SEGMENT_ADD: its size; EVENT */
+	uint64_t put_at_ms;        /* OBJECT_ADD, SEGMENT_ADD, EVENT: since 1970 */
+	uint64_t client_id;        /* SEGMENT_ADD */
+	uint64_t trusted_epoch;    /* SEGMENT_ADD, as loaded: UINT64_MAX, or the books were put back
+				      and are right only if it was lent under no later epoch */
+	uint64_t count, keep_from; /* EVENT: how often; events of lower ids are dropped */
 	uint64_t quota_bytes, quota_objects; /* TENANT_SET, 0: no limit */
 	uint32_t chunk;                      /* CHUNK_* */
 	uint32_t crc;
@@ -68,7 +70,7 @@ struct record {
 	uint8_t n_replicas;                 /* OBJECT_ADD */
 	const uint8_t *key;                 /* OBJECT_ADD, OBJECT_RENAME */
 	const uint8_t *attr;                /* OBJECT_ADD, OBJECT_ATTR */
-	const char *name, *host, *endpoint; /* SEGMENT_ADD; TENANT_SET: name */
+	const char *name, *host, *endpoint; /* SEGMENT_ADD; TENANT_SET: name; EVENT */
 	const struct replica_record *replicas;
 };
 

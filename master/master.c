@@ -223,6 +223,8 @@ load_record(void *arg, const struct record *record)
 		return load_tenant(loading, record);
 	case RECORD_OBJECT_ADD:
 		return load_object(loading, record);
+	case RECORD_EVENT:
+		return events_load(&loading->master->events, record);
 	case RECORD_OBJECT_REMOVE:
 	case RECORD_OBJECT_RENAME:
 	case RECORD_OBJECT_ATTR:
@@ -292,6 +294,8 @@ init_lists(struct master *master)
 	list_init(&master->watches);
 	list_init(&master->parked);
 	tenants_init(&master->tenants);
+	list_init(&master->followers);
+	events_init(&master->events);
 	gone_init(&master->gone);
 	journal_init(&master->journal);
 	arena_init(&master->arena);
@@ -338,6 +342,10 @@ master_new(const struct master_config *config, struct store **store_taken,
 	log_event(LOG_INFO, "master_loaded",
 		  "epoch=%" PRIu64 " objects=%zu segments=%zu tenants=%zu", master->epoch,
 		  master->objects.n, master->segments.n, master->tenants.by_name.n);
+	if (store_was_put_back(master->store))
+		event_tell(master, EVENT_books_put_back, 0, "a backup");
+	event_tell(master, EVENT_master_started, 0, "epoch %" PRIu64 ", %zu objects, %zu segments",
+		   master->epoch, master->objects.n, master->segments.n);
 	*ret_master = take(&master);
 	return 0;
 }
@@ -405,6 +413,7 @@ master_free(struct master *master)
 	map_fini(&master->segments);
 	map_fini(&master->clients);
 	tenants_fini(&master->tenants);
+	events_fini(&master->events);
 	gone_fini(&master->gone);
 	journal_fini(&master->journal);
 	arena_fini(&master->arena);

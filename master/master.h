@@ -25,6 +25,7 @@
 
 #include "master/client.h"
 #include "master/counters.h"
+#include "master/event.h"
 #include "master/gone.h"
 #include "master/put.h"
 #include "master/quarantine.h"
@@ -40,6 +41,7 @@ struct master_limits {
 	uint64_t ping_ms, client_ttl_ms, client_grace_ms;
 	uint64_t put_wait_ms;
 	uint64_t evict_high_pct, evict_low_pct;
+	uint64_t events_max; /* kept in the books; 0: none are made */
 	bool durable_power;  /* acknowledge only what is synced */
 	bool strict_tenants; /* joining makes no tenant */
 };
@@ -136,7 +138,10 @@ struct master {
 	struct list peers, dirty, watches, parked;
 	struct list strangers; /* struct peer.at_strangers, front: without a client for longest */
 	VEC(struct change *) changes;
-	struct arena arena; /* of the request at hand */
+	struct events events;
+	struct list followers; /* struct parked.at_master: they wait for events */
+	uint64_t follow_ms;    /* how long the one at hand would */
+	struct arena arena;    /* of the request at hand */
 
 	/* what the request at hand must wait for */
 	uint64_t hold_batch;

@@ -139,6 +139,8 @@ take_over(struct master *master, struct client *client, struct segment *segment,
 	free(writers);
 	set_state(master, segment, SEGMENT_OK);
 	master->has_new_room = true;
+	event_tell(master, EVENT_segment_mounted, segment->id, "%s with %zu objects", segment->name,
+		   segment->n_replicas);
 	log_event(LOG_INFO, "segment_mounted",
 		  "segment=%" PRIu64 " name=%s size_bytes=%" PRIu64 " replicas=%zu", segment->id,
 		  segment->name, segment->size_bytes, segment->n_replicas);
@@ -258,6 +260,9 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 			  " trusted=%" PRIu64,
 			  same->id, same->name, same->n_replicas, lent->former_epoch,
 			  num_min(same->trusted_epoch, master->epoch));
+		event_tell(master, EVENT_segment_doubted, same->id,
+			   "%s with %zu objects, lent under epoch %" PRIu64, same->name,
+			   same->n_replicas, lent->former_epoch);
 		segment_leave(master, same);
 		return MOUNT_E_LATER;
 	}
@@ -272,6 +277,8 @@ segment_leave(struct master *master, struct segment *segment)
 		return;
 	log_event(LOG_INFO, "segment_leaving", "segment=%" PRIu64 " name=%s replicas=%zu",
 		  segment->id, segment->name, segment->n_replicas);
+	event_tell(master, EVENT_segment_leaving, segment->id, "%s with %zu objects", segment->name,
+		   segment->n_replicas);
 	if (segment->client != NULL) {
 		segment->client->n_segments--;
 		list_remove(&segment->at_client);
@@ -319,6 +326,8 @@ client_lost(struct master *master, struct client *client, bool is_quiet)
 	log_event(is_quiet ? LOG_INFO : LOG_WARN, is_quiet ? "client_left" : "client_lost",
 		  "client=%" PRIu64 " name=%s segments=%" PRIu32 " puts=%" PRIu32, client->id,
 		  client->name, client->n_segments, client->n_puts);
+	event_tell(master, is_quiet ? EVENT_client_left : EVENT_client_lost, client->id, "%s",
+		   client->name);
 	if (client->peer != NULL)
 		peer_detach(client->peer);
 	list_each_safe(&client->puts, link) {

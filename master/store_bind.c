@@ -213,6 +213,23 @@ tenant_set(struct store_db *db, const struct record *record)
 	return store_db_exec(db, STMT_tenant_set);
 }
 
+static int
+event_add(struct store_db *db, const struct record *record)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_event_add];
+	int rc;
+
+	bind_u64(stmt, 1, record->object_id);
+	bind_u64(stmt, 2, record->put_at_ms);
+	bind_text(stmt, 3, record->name, record->name_len);
+	bind_u64(stmt, 4, record->count);
+	bind_u64(stmt, 5, record->len_bytes);
+	bind_u64(stmt, 6, record->segment_id);
+	bind_text(stmt, 7, record->host, record->host_len);
+	rc = store_db_exec(db, STMT_event_add);
+	return rc == SQLITE_OK ? with_id(db, STMT_event_trim, record->keep_from) : rc;
+}
+
 int
 store_apply(struct store_db *db, const struct record *record)
 {
@@ -241,6 +258,8 @@ store_apply(struct store_db *db, const struct record *record)
 		return tenant_set(db, record);
 	case RECORD_TENANT_REMOVE:
 		return with_id(db, STMT_tenant_remove, record->tenant_id);
+	case RECORD_EVENT:
+		return event_add(db, record);
 	}
 	assert(false); /* every kind is handled above */
 	return SQLITE_INTERNAL;

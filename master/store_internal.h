@@ -49,7 +49,9 @@
 	STATEMENT(chunk_close, ":segment_id:chunk")                                                \
 	STATEMENT(chunk_close_all, ":segment_id")                                                  \
 	STATEMENT(tenant_set, ":tenant_id:name:quota_bytes:quota_objects")                         \
-	STATEMENT(tenant_remove, ":tenant_id")
+	STATEMENT(tenant_remove, ":tenant_id")                                                     \
+	STATEMENT(event_add, ":event_id:at_ms:kind:count:bytes:subject_id:words")                  \
+	STATEMENT(event_trim, ":event_id")
 
 enum store_statement {
 #define STATEMENT(name, params) STMT_##name,

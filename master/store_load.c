@@ -233,6 +233,43 @@ load_tenants(struct loader *loader, int *r)
 	return is_well;
 }
 
+static bool
+read_event(struct loader *loader, const struct walk *walk, struct record *ret)
+{
+	struct cursor kind, words;
+
+	*ret = (struct record){.kind = RECORD_EVENT, .object_id = walk->id};
+	if (walk->id > JOURNAL_OBJECT_ID_MAX ||
+	    !number(walk->stmt, 1, INT64_MAX, &ret->put_at_ms) ||
+	    !bytes(walk->stmt, 2, SQLITE_TEXT, 64, &kind) || cursor_left(&kind) == 0 ||
+	    !number(walk->stmt, 3, INT64_MAX, &ret->count) || ret->count == 0 ||
+	    !number(walk->stmt, 4, INT64_MAX, &ret->len_bytes) ||
+	    !number(walk->stmt, 5, INT64_MAX, &ret->segment_id) ||
+	    !bytes(walk->stmt, 6, SQLITE_TEXT, TEXT_MAX, &words))
+		return broken(loader, "an event has a value out of range", walk->id);
+
+	ret->name = (const char *)kind.at;
+	ret->name_len = (uint16_t)cursor_left(&kind);
+	ret->host = (const char *)words.at;
+	ret->host_len = (uint16_t)cursor_left(&words);
+	return true;
+}
+
+static bool
+load_events(struct loader *loader, int *r)
+{
+	struct walk walk = {0};
+	bool is_well = walk_start(loader, &walk, sql_event_load);
+
+	while (is_well && (is_well = walk_next(loader, &walk)) && walk.is_at_row) {
+		struct record record;
+
+		is_well = read_event(loader, &walk, &record) && give(loader, &record, r);
+	}
+	sqlite3_finalize(walk.stmt);
+	return is_well;
+}
+
 /* ---- objects ----------------------------------------------------------------------- */
 
 static bool
@@ -443,7 +480,7 @@ store_load(struct store *store, int (*fn)(void *arg, const struct record *record
 	if (loader.rc == SQLITE_OK)
 		loader.rc = store_db_run(loader.db.conn, sql_snapshot_begin);
 	if (loader.rc == SQLITE_OK && load_tenants(&loader, &r) && load_segments(&loader, &r) &&
-	    load_chunks(&loader, &r))
+	    load_chunks(&loader, &r) && load_events(&loader, &r))
 		load_objects(&loader, &r);
 
 	store_db_close(&loader.db);

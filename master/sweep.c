@@ -12,6 +12,7 @@
  *      ghosts                  lease is over                extents rest
  *      quarantine              waited long enough           free; parked puts are tried again
  *      open chunks             idle                         closed in the books
+ *      tallies of events       a second old                 become events; who follows is told
  */
 #include <inttypes.h>
 
@@ -54,6 +55,7 @@ silent_client(struct master *master, struct client *client, uint64_t silent_ms)
 		return;
 	log_event(LOG_WARN, "client_silent", "client=%" PRIu64 " name=%s silent_ms=%" PRIu64,
 		  client->id, client->name, silent_ms);
+	event_tell(master, EVENT_client_silent, client->id, "%s", client->name);
 	client_suspect(master, client);
 }
 
@@ -139,6 +141,7 @@ forget_segment(struct master *master, struct segment *segment)
 		return; /* next turn */
 	log_event(LOG_INFO, "segment_gone", "segment=%" PRIu64 " name=%s", segment->id,
 		  segment->name);
+	event_tell(master, EVENT_segment_gone, segment->id, "%s", segment->name);
 	map_take(&master->segments, segment->id);
 	counter_sub(&master->counters.segments, 1);
 	segment_free(segment);
@@ -153,6 +156,7 @@ sweep_segment(struct master *master, struct segment *segment)
 		    master->limits.client_ttl_ms + master->limits.client_grace_ms) {
 		log_event(LOG_WARN, "segment_lost", "segment=%" PRIu64 " name=%s", segment->id,
 			  segment->name);
+		event_tell(master, EVENT_segment_lost, segment->id, "%s", segment->name);
 		segment_leave(master, segment);
 	}
 	if (segment->state != SEGMENT_LEAVING || master->progress.is_stalled)
@@ -230,6 +234,7 @@ sweep(struct master *master)
 				      RESTS_A_TURN);
 	unpark(master, freed_bytes > 0 || master->has_new_room);
 	master->has_new_room = false;
+	unpark_followers(master, events_sweep(master));
 	is_busy |= master->is_evicting || !list_is_empty(&master->parked);
 	master->sweep_wait_ms = is_busy ? TURN_MS_BUSY : TURN_MS_IDLE;
 	return master->sweep_wait_ms;

@@ -68,6 +68,15 @@ SELECT 'a value is out of range', segment_id, 'chunk ' || chunk
   FROM open_chunk
  WHERE chunk NOT BETWEEN 0 AND 4294967295
 
+UNION ALL
+SELECT 'a value is out of range', event_id, 'event'
+  FROM event
+ WHERE event_id <= 0
+    OR at_ms < 0
+    OR count <= 0
+    OR bytes < 0
+    OR subject_id < 0
+
 -- Whose bytes are they?
 UNION ALL
 SELECT 'two extents overlap', object_id,

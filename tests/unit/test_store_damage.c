@@ -108,6 +108,8 @@ static const struct {
 	 "out of range"},
 	{"UPDATE segment SET len_bytes = 0 WHERE segment_id = 3", "CHECK constraint",
 	 "out of range"},
+	{"INSERT INTO event VALUES (1, 1, 'kind', 0, 0, 0, '')", "CHECK constraint",
+	 "out of range"},
 	{"DELETE FROM cluster", "version", "there is not one cluster row"},
 	{"UPDATE tenant SET quota_bytes = -1", "CHECK constraint", "out of range"},
 	{"UPDATE tenant SET quota_objects = -1", "CHECK constraint", "out of range"},

@@ -16,8 +16,9 @@
 #include "master/store_internal.h"
 #include "transfer/base/num.h"
 
-#define SLOW_NS NS_PER_MS /* a commit that slept so long says that the disk is slow: */
-#define REST_NS NS_PER_S  /* so long the loop commits nothing itself */
+#define SLOW_NS  (5 * NS_PER_MS) /* a commit that slept so long says that the disk is slow: */
+#define REST_NS  NS_PER_S        /* so long the loop commits nothing itself */
+#define LATER_NS NS_PER_MS       /* so much later than it is due upkeep is still in time */
 
 static uint64_t
 now_ns(const struct store *store)
@@ -72,7 +73,8 @@ store_here(struct store *store)
 
 	lock_take(&store->lock);
 	store->is_working = false;
-	store->is_kicked = store->is_kicked || num_add_sat(now, due) < store->nap_until_ns;
+	if (num_add_sat(num_add_sat(now, due), LATER_NS) < store->nap_until_ns)
+		store->is_kicked = true;
 	is_needed = store->is_kicked || store->is_in_line;
 	lock_drop(&store->lock);
 	if (is_needed)

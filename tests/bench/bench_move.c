@@ -3,14 +3,20 @@
 /*
  * bench_move -- moving objects against the barest way of moving the same bytes.
  *
- *      bench_move get_shm      get from another process on this host : memcpy between the same
- * buffers bench_move get_tcp      get over loopback                     : plain send and recv
- *      bench_move put_tcp      put over loopback                     : plain send and recv
- *      bench_move get_small    4 KiB get, metadata included          : blocking Unix-socket round
+ *      bench_move get_shm     get from another process on this host : memcpy between the same
+ * buffers bench_move get_tcp     get over loopback                     : plain send and recv
+ *      bench_move put_tcp     put over loopback                     : plain send and recv
+ *      bench_move get_small   4 KiB get, metadata included          : blocking Unix-socket round
  * trip
  *
- * The two take turns, N_PAIRS times; ratio is the median of (their time / our time), so 1 is
- * as fast, 0.9 a tenth slower.  get_small tells our time / theirs instead.
+ * They take turns, N_PAIRS times; ratio is the median of (their time / our time), so 1 is
+ * as fast, 0.9 a tenth slower.  get_small tells our time / theirs instead.  A line NAME_batch is
+ * N_BATCH objects a call, against as many messages one behind the other.
+ *
+ * ratio_floor: the same against the barest way that also asks somebody first, and, for a put, has
+ * somebody write it down afterwards: a round trip over a Unix socket before, and one with an
+ * append to a file behind.  What is missing to 1 there is ours; the rest is the price of a
+ * store that has books.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,6 +38,9 @@
 #define N_ROUNDS    4000
 #define RING_BYTES  (256 * MIB)
 #define N_BATCH     16
+#define CLERK_WORD  64
+#define CLERK_PAGE  8192 /* what a put adds to a write-ahead log: two pages */
+#define CLERK_BOOKS ((off_t)4 << 20)
 
 static void *
 warm(size_t len)
@@ -47,6 +56,12 @@ warm(size_t len)
 /* ---- the reference on sockets: a child that sends or takes what it is told ---- */
 
 struct raw {
+	int fd;
+	pid_t pid;
+};
+
+/* One that answers words, as the master does; some it writes down first. */
+struct clerk {
 	int fd;
 	pid_t pid;
 };
@@ -136,18 +151,79 @@ raw_close(struct raw *raw)
 	waitpid(raw->pid, NULL, 0);
 }
 
+/* raw_move -- n messages, one behind the other. */
 static void
-raw_move(struct raw *raw, char *buf, size_t len, bool is_put)
+raw_move(struct raw *raw, char *buf, size_t len, size_t n, bool is_put)
 {
-	struct raw_order order = {len, is_put};
+	char word;
 
-	all(send_some, raw->fd, (char *)&order, sizeof(order));
-	if (!is_put) {
-		all(recv, raw->fd, buf, len);
-		return;
+	for (size_t i = 0; i < n; i++) {
+		struct raw_order order = {len, is_put};
+
+		all(send_some, raw->fd, (char *)&order, sizeof(order));
+		if (is_put)
+			all(send_some, raw->fd, buf, len);
 	}
-	all(send_some, raw->fd, buf, len);
-	all(recv, raw->fd, (char *)&order, 1);
+	for (size_t i = 0; i < n; i++)
+		all(recv, raw->fd, is_put ? &word : buf, is_put ? 1 : len);
+}
+
+/* ---- the reference on requests: a child that answers, and writes down what is to be kept ---- */
+
+static void
+clerk_serve(int fd)
+{
+	static char page[CLERK_PAGE];
+	FILE *books = tmpfile();
+	char word[CLERK_WORD];
+	off_t at = 0;
+
+	house_must(books == NULL, "tmpfile");
+	while (recv(fd, word, sizeof(word), MSG_WAITALL) == (ssize_t)sizeof(word)) {
+		if (word[0] != 0) {
+			house_must(pwrite(fileno(books), page, sizeof(page), at) < 0, "pwrite");
+			at = (at + CLERK_PAGE) % CLERK_BOOKS;
+		}
+		if (send(fd, word, sizeof(word), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+static struct clerk
+clerk_open(void)
+{
+	struct clerk clerk;
+	int fds[2];
+
+	house_must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), "socketpair");
+	clerk.pid = fork();
+	house_must(clerk.pid < 0, "fork");
+	if (clerk.pid == 0) {
+		close(fds[0]);
+		clerk_serve(fds[1]);
+	}
+	close(fds[1]);
+	clerk.fd = fds[0];
+	return clerk;
+}
+
+static void
+clerk_close(struct clerk *clerk)
+{
+	close(clerk->fd);
+	waitpid(clerk->pid, NULL, 0);
+}
+
+/* clerk_ask -- one round trip. */
+static void
+clerk_ask(const struct clerk *clerk, bool is_kept)
+{
+	char word[CLERK_WORD] = {is_kept};
+
+	house_must(send(clerk->fd, word, sizeof(word), 0) != (ssize_t)sizeof(word), "send");
+	house_must(recv(clerk->fd, word, sizeof(word), MSG_WAITALL) != (ssize_t)sizeof(word),
+		   "recv");
 }
 
 /* ---- our side ---- */
@@ -172,11 +248,31 @@ get_one(struct tiffin_client *client, const char *key, void *buf, size_t len)
 	house_must(got != len, "length");
 }
 
+/* The legs of a round; with which one it begins goes round, too. */
+enum { OURS, THEIRS, FLOOR, N_LEGS };
+
+/* What N_PAIRS rounds of them gave. */
+struct legs {
+	double ratio[N_PAIRS], floor[N_PAIRS], our_s, their_s;
+};
+
 static void
-tell(const char *name, size_t len, const char *word, double *ratios, double our_s, size_t n_ops)
+note(struct legs *legs, int i, double our_s, double their_s, double floor_s)
 {
-	printf("name=%s mib=%zu gb_per_s=%.2f %s=%.3f\n", name, len / MIB,
-	       (double)(len * n_ops) / our_s / 1e9, word, house_median(ratios, N_PAIRS));
+	legs->ratio[i] = their_s / our_s;
+	legs->floor[i] = floor_s / our_s;
+	legs->our_s += our_s;
+	legs->their_s += their_s;
+}
+
+static void
+tell(const char *name, size_t len, const char *word, struct legs *legs, size_t n_ops)
+{
+	double bytes = (double)(len * n_ops) * N_PAIRS;
+
+	printf("name=%s mib=%zu gb_per_s=%.2f %s_gb_per_s=%.2f ratio_%s=%.3f ratio_floor=%.3f\n",
+	       name, len / MIB, bytes / legs->our_s / 1e9, word, bytes / legs->their_s / 1e9, word,
+	       house_median(legs->ratio, N_PAIRS), house_median(legs->floor, N_PAIRS));
 }
 
 /* As many objects as fill the ring: each get finds its source out of the cache, and its buffer
@@ -217,12 +313,15 @@ ring_drop(struct ring *ring)
 	free(ring->there);
 }
 
+/* ring_copy -- plain copies; before each n_apart of them the clerk, if any, is asked. */
 static double
-ring_copy(const struct ring *ring, char *buf)
+ring_copy(const struct ring *ring, char *buf, const struct clerk *clerk, size_t n_apart)
 {
 	double began = house_now_s();
 
 	for (size_t i = 0; i < ring->n; i++) {
+		if (clerk != NULL && i % n_apart == 0)
+			clerk_ask(clerk, /* is_kept= */ false);
 		memcpy(buf, ring->there[i], ring->len);
 		__asm__ volatile("" : : "r"(buf) : "memory");
 	}
@@ -265,92 +364,131 @@ bench_shm(size_t len)
 {
 	struct house house;
 	struct tiffin_client *client;
+	struct clerk clerk = clerk_open();
 	struct ring ring;
 	char *buf = warm(len);
-	double single[N_PAIRS], batch[N_PAIRS], single_s = 0, batch_s = 0;
+	struct legs single = {0}, batch = {0};
+	bool has_batch = len <= 4 * MIB;
 
 	house_open(&house, "768MiB", "unix");
 	client = house_client(&house);
 	ring_fill(&ring, client, len, buf);
 	ring_get(&ring, client, buf);
 	for (int i = 0; i < N_PAIRS; i++) {
-		double a = ring_get(&ring, client, buf), b = ring_copy(&ring, buf);
-		double c = len <= 4 * MIB ? ring_get_batches(&ring, client, buf) : a;
+		double ours = ring_get(&ring, client, buf);
+		double theirs = ring_copy(&ring, buf, NULL, 1);
 
-		single[i] = b / a;
-		batch[i] = b / c;
-		single_s += a;
-		batch_s += c;
+		note(&single, i, ours, theirs, ring_copy(&ring, buf, &clerk, 1));
+		if (has_batch)
+			note(&batch, i, ring_get_batches(&ring, client, buf), theirs,
+			     ring_copy(&ring, buf, &clerk, N_BATCH));
 	}
-	tell("get_shm", len, "ratio_memcpy", single, single_s, ring.n * N_PAIRS);
-	if (len <= 4 * MIB)
-		tell("get_shm_batch", len, "ratio_memcpy", batch, batch_s, ring.n * N_PAIRS);
+	tell("get_shm", len, "memcpy", &single, ring.n);
+	if (has_batch)
+		tell("get_shm_batch", len, "memcpy", &batch, ring.n);
 	ring_drop(&ring);
 	tiffin_close(client);
 	house_close(&house);
+	clerk_close(&clerk);
 	munmap(buf, len);
+}
+
+/* ---- over loopback ---- */
+
+/* One way of moving n_ops objects of len bytes: so many a call, to or from the same buffer. */
+struct course {
+	size_t len, n_ops, n_call;
+	bool is_put;
+	char *buf;
+};
+
+static double
+course_ours(const struct course *course, struct tiffin_client *client)
+{
+	struct iovec slice = {course->buf, course->len};
+	struct tiffin_put_options options = {.struct_bytes = sizeof(options),
+					     .flags = TIFFIN_REPLACE};
+	char keys[N_BATCH][16];
+	double began = house_now_s();
+
+	for (size_t n = 0; n < course->n_ops; n += course->n_call) {
+		struct tiffin_item items[N_BATCH] = {0};
+		int r;
+
+		for (size_t k = 0; k < course->n_call; k++) {
+			snprintf(keys[k], sizeof(keys[k]), "object-%zu", k);
+			items[k] = (struct tiffin_item){
+				.key = keys[k], .slices = &slice, .n_slices = 1};
+		}
+		if (course->n_call == 1 && course->is_put)
+			put_one(client, keys[0], course->buf, course->len);
+		else if (course->n_call == 1)
+			get_one(client, keys[0], course->buf, course->len);
+		else {
+			r = course->is_put
+				    ? tiffin_put_batch(client, items, course->n_call, &options)
+				    : tiffin_get_batch(client, items, course->n_call);
+			house_must(r, "batch");
+			for (size_t k = 0; k < course->n_call; k++)
+				house_must(items[k].result, "item");
+		}
+	}
+	return house_now_s() - began;
+}
+
+/* course_raw -- the same bytes; with a clerk, who is asked as often as the master. */
+static double
+course_raw(const struct course *course, struct raw *raw, const struct clerk *clerk)
+{
+	double began = house_now_s();
+
+	for (size_t n = 0; n < course->n_ops; n += course->n_call) {
+		if (clerk != NULL)
+			clerk_ask(clerk, /* is_kept= */ false);
+		raw_move(raw, course->buf, course->len, course->n_call, course->is_put);
+		if (clerk != NULL && course->is_put)
+			clerk_ask(clerk, /* is_kept= */ true);
+	}
+	return house_now_s() - began;
 }
 
 static void
-bench_tcp(size_t len, bool is_put)
+bench_tcp(size_t len, bool is_put, size_t n_call)
 {
 	struct house house;
 	struct tiffin_client *client;
+	struct clerk clerk = clerk_open();
 	struct raw raw = raw_open(len);
-	char *buf = warm(len);
-	double ratios[N_PAIRS], our_s = 0;
-	size_t n_ops = BYTES_A_LEG / len;
+	struct course course = {len, BYTES_A_LEG / len, n_call, is_put, warm(len)};
+	struct course first = {len, n_call, n_call, true, course.buf};
+	struct legs legs = {0};
+	char name[32];
 
 	house_open(&house, "512MiB", "tcp");
 	client = house_client(&house);
-	put_one(client, "object", buf, len);
-	raw_move(&raw, buf, len, is_put);
+	course_ours(&first, client);
+	course_raw(&course, &raw, &clerk);
 	for (int i = 0; i < N_PAIRS; i++) {
-		double began = house_now_s(), ours;
+		double s[N_LEGS];
 
-		for (size_t n = 0; n < n_ops; n++) {
-			if (is_put)
-				put_one(client, "object", buf, len);
-			else
-				get_one(client, "object", buf, len);
-		}
-		ours = house_now_s() - began;
-		began = house_now_s();
-		for (size_t n = 0; n < n_ops; n++)
-			raw_move(&raw, buf, len, is_put);
-		ratios[i] = (house_now_s() - began) / ours;
-		our_s += ours;
+		for (int k = i; k < i + N_LEGS; k++)
+			s[k % N_LEGS] = k % N_LEGS == OURS
+						? course_ours(&course, client)
+						: course_raw(&course, &raw,
+							     k % N_LEGS == FLOOR ? &clerk : NULL);
+		note(&legs, i, s[OURS], s[THEIRS], s[FLOOR]);
 	}
-	tell(is_put ? "put_tcp" : "get_tcp", len, "ratio_raw", ratios, our_s, n_ops * N_PAIRS);
+	snprintf(name, sizeof(name), "%s_tcp%s", is_put ? "put" : "get",
+		 n_call > 1 ? "_batch" : "");
+	tell(name, len, "raw", &legs, course.n_ops);
 	tiffin_close(client);
 	house_close(&house);
 	raw_close(&raw);
-	munmap(buf, len);
+	clerk_close(&clerk);
+	munmap(course.buf, len);
 }
 
 /* ---- one small object, and one bare round trip ---- */
-
-static pid_t
-echo_start(int *ret_fd)
-{
-	char buf[64];
-	int fds[2];
-	pid_t pid;
-
-	house_must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), "socketpair");
-	pid = fork();
-	house_must(pid < 0, "fork");
-	if (pid == 0) {
-		close(fds[0]);
-		while (recv(fds[1], buf, sizeof(buf), MSG_WAITALL) == (ssize_t)sizeof(buf))
-			if (send(fds[1], buf, sizeof(buf), MSG_NOSIGNAL) < 0)
-				break;
-		_exit(0);
-	}
-	close(fds[1]);
-	*ret_fd = fds[0];
-	return pid;
-}
 
 static void
 bench_small(void)
@@ -358,10 +496,9 @@ bench_small(void)
 	static double ours[N_ROUNDS], theirs[N_ROUNDS];
 	struct house house;
 	struct tiffin_client *client;
-	char buf[4096], word[64] = {0};
+	struct clerk clerk = clerk_open();
+	char buf[4096];
 	double a, b;
-	int fd;
-	pid_t pid = echo_start(&fd);
 
 	house_open(&house, "64MiB", "unix");
 	client = house_client(&house);
@@ -372,17 +509,14 @@ bench_small(void)
 		get_one(client, "small", buf, sizeof(buf));
 		ours[i] = house_now_s() - began;
 		began = house_now_s();
-		house_must(send(fd, word, sizeof(word), 0) != (ssize_t)sizeof(word), "send");
-		house_must(recv(fd, word, sizeof(word), MSG_WAITALL) != (ssize_t)sizeof(word),
-			   "recv");
+		clerk_ask(&clerk, /* is_kept= */ false);
 		theirs[i] = house_now_s() - began;
 	}
 	a = house_median(ours, N_ROUNDS) * 1e6;
 	b = house_median(theirs, N_ROUNDS) * 1e6;
 	printf("name=get_small bytes=4096 p50_us=%.1f rtt_p50_us=%.1f ratio_rtt=%.2f\n", a, b,
 	       a / b);
-	close(fd);
-	waitpid(pid, NULL, 0);
+	clerk_close(&clerk);
 	tiffin_close(client);
 	house_close(&house);
 }
@@ -398,8 +532,9 @@ main(int argc, char **argv)
 		bench_shm(16 * MIB);
 		bench_shm(64 * MIB);
 	} else if (strcmp(what, "get_tcp") == 0 || strcmp(what, "put_tcp") == 0) {
-		bench_tcp(1 * MIB, what[0] == 'p');
-		bench_tcp(16 * MIB, what[0] == 'p');
+		bench_tcp(1 * MIB, what[0] == 'p', 1);
+		bench_tcp(1 * MIB, what[0] == 'p', N_BATCH);
+		bench_tcp(16 * MIB, what[0] == 'p', 1);
 	} else if (strcmp(what, "get_small") == 0) {
 		bench_small();
 	} else {

@@ -1,7 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh [SECONDS [TARGET...]] -- build the fuzz targets and run each for SECONDS, two at a time.
+# run.sh [SECONDS [TARGET...]] -- build the fuzz targets and run each for SECONDS.
+#
+# Two a processor at a time, and more when there are many: all of them take eight rounds at most.
+# So a target has at least SECONDS on the clock, whatever share of a processor that is; for a long
+# search name few.
 #
 # Each begins with the corpus kept in tests/fuzz/corpus/TARGET; what it finds beyond that stays
 # in the build directory.  Closes with one line a target, and with 1 if any of them found a fault;
@@ -57,8 +61,10 @@ done
 rm -rf "$build/fuzz/out"
 mkdir -p "$build/fuzz/out"
 bad=0
+at_once=$((2 * $(nproc)))
+[ $(($# / at_once)) -lt 8 ] || at_once=$((($# + 7) / 8))
 printf '%s\n' "$@" |
-    xargs -P 2 -I TARGET sh "$0" --one "$build" "$root/tests/fuzz/corpus" "$seconds" TARGET || bad=1
+    xargs -P $at_once -I TARGET sh "$0" --one "$build" "$root/tests/fuzz/corpus" "$seconds" TARGET || bad=1
 for target in "$@"; do
     cat "$build/fuzz/out/$target.line" || bad=1
 done

@@ -59,6 +59,19 @@ put_why(const char *key, uint32_t status)
 		       why_key(shown, sizeof(shown), key, strlen(key)), status_meaning(status));
 }
 
+int
+put_refused(const char *key, uint32_t status, struct span why)
+{
+	bool is_of_room = status == STATUS_NO_SPACE || status == STATUS_QUOTA_EXCEEDED;
+	char shown[128];
+
+	if (!is_of_room || why.len == 0)
+		return put_why(key, status);
+	return why_set(statuses_code(status), "\"%s\": %.*s",
+		       why_key(shown, sizeof(shown), key, strlen(key)), (int)why.len,
+		       (const char *)why.at);
+}
+
 /* ---- start --------------------------------------------------------------------- */
 
 int
@@ -87,17 +100,18 @@ put_start(struct ask *ask, const struct tiffin_put_options *options, const struc
 	return r == 0 ? ask_count(ask, ret_rep->n_places, n_puts) : r;
 }
 
-/* open_one -- the master's answer for one parcel. */
+/* refuse_one, open_one -- the master's answer for one parcel. */
+static void
+refuse_one(struct parcel *parcel, uint32_t status, struct span why)
+{
+	parcel->result = put_refused(parcel->key, status, why);
+	parcel->may_retry = status == STATUS_NO_SEGMENT;
+}
+
 static void
 open_one(struct tiffin_client *client, struct parcel *parcel, const struct rec_put_place *place,
 	 struct writing_granted *granted, uint64_t until_ns)
 {
-	parcel->result = statuses_code(place->status);
-	if (parcel->result != 0) {
-		put_why(parcel->key, place->status);
-		parcel->may_retry = place->status == STATUS_NO_SEGMENT;
-		return;
-	}
 	granted->object_id = place->object_id;
 	granted->replicas = place->replicas;
 	granted->n_replicas = place->n_replicas;
@@ -135,7 +149,10 @@ open_all(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	granted.asked_ns = ask.asked_ns;
 	granted.write_lease_ms = rep.write_lease_ms;
 	for (size_t i = 0; i < n; i++)
-		open_one(client, &parcels[i], &rep.places[i], &granted, until_ns);
+		if (rep.places[i].status != STATUS_OK)
+			refuse_one(&parcels[i], rep.places[i].status, rep.why);
+		else
+			open_one(client, &parcels[i], &rep.places[i], &granted, until_ns);
 	return 0;
 }
 

@@ -39,6 +39,9 @@ int put_attr_check(const void *attr, size_t attr_bytes);
 /* put_why -- the sentence about an object that the master refused.  TIFFIN_E_*. */
 int put_why(const char *key, uint32_t status);
 
+/* put_refused -- the same of a place that put_start refused; why: what its reply says of that. */
+int put_refused(const char *key, uint32_t status, struct span why);
+
 /*
  * put_start -- ask for room for n objects.
  *

@@ -110,7 +110,7 @@ start(struct tiffin_put *put, uint64_t room_bytes, uint64_t until_ns)
 			break;
 	}
 	if (rep.places[0].status != STATUS_OK)
-		return put_why(put->key, rep.places[0].status);
+		return put_refused(put->key, rep.places[0].status, rep.why);
 
 	granted.object_id = rep.places[0].object_id;
 	granted.replicas = rep.places[0].replicas;
@@ -144,7 +144,7 @@ put_stream_room(struct tiffin_put *put, uint64_t end_bytes, uint64_t until_ns)
 	more = num_min(num_max(room, (uint64_t)EXTEND_MIN), (uint64_t)EXTEND_MAX);
 	more = num_max(more, end_bytes - room);
 	r = writing_extend(&put->writing, more, until_ns);
-	if (r == TIFFIN_E_NO_SPACE && more > end_bytes - room)
+	if ((r == TIFFIN_E_NO_SPACE || r == TIFFIN_E_QUOTA) && more > end_bytes - room)
 		r = writing_extend(&put->writing, end_bytes - room, until_ns);
 	if (r == 0 && put->writing.room_bytes < end_bytes)
 		r = why_set(TIFFIN_E_VERSION, "the master granted less than was asked");

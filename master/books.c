@@ -166,7 +166,7 @@ books_enter(struct master *master, struct object *object, struct object **ret_ol
 
 	object->is_indexed = true;
 	if (object->len_bytes > 0)
-		list_push_front(&master->lru, &object->at_lru);
+		list_push_front(&object->tenant->lru, &object->at_lru);
 	object->lru_tick = (uint16_t)(master->now_ms / LRU_TICK_MS);
 	count_object(master, object, +1);
 	*ret_old = old == NULL ? NULL : object_of(old);
@@ -408,7 +408,7 @@ lru_touch(struct master *master, struct object *object)
 	if (!object->is_indexed || !list_link_is_on(&object->at_lru))
 		return; /* a ghost hangs on its own list */
 	list_remove(&object->at_lru);
-	list_push_front(&master->lru, &object->at_lru);
+	list_push_front(&object->tenant->lru, &object->at_lru);
 }
 
 static void

@@ -139,8 +139,22 @@ lease_runs(const struct object *object, uint64_t now_ms)
 
 /* ---- room ---- */
 
-/* evict_bytes -- remove objects leased longest ago, unleased, until so many bytes are on their way
- * out. At most max_steps objects are looked at.  Gives the bytes. */
+/* What is to go, and what has gone. */
+struct evict_goal {
+	uint64_t bytes,
+		objects; /* room of all copies, and objects: until so many are on their way */
+	unsigned steps;  /* objects to look at, at most; counts down */
+	uint64_t done_bytes, done_objects;
+};
+
+/* evict_within -- of this tenant alone: what was leased longest ago and is not leased now. */
+void evict_within(struct master *master, struct tenant *tenant, struct evict_goal *goal);
+
+/*
+ * evict_bytes -- the same of the tenants that hold most (evict.c says why).
+ *
+ * At most max_steps objects are looked at.  Gives the bytes.
+ */
 uint64_t evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps);
 
 /* evict_to_mark -- above the high mark: down towards the low one, a few at a time. */

@@ -31,7 +31,7 @@ struct tally {
 struct recount {
 	const struct tenant *tenant;
 	uint64_t charged_bytes, resting_bytes, gated_bytes;
-	uint64_t n_objects, bytes, n_puts, n_clients;
+	uint64_t n_objects, n_with_bytes, bytes, n_puts, n_clients;
 };
 
 struct helds {
@@ -288,6 +288,7 @@ recount_rest(const struct master *master, struct recount *count)
 		if (object->tenant != count->tenant)
 			continue;
 		count->n_objects++;
+		count->n_with_bytes += object->len_bytes > 0;
 		count->bytes += object->len_bytes;
 	}
 	list_each(&master->puts, link)
@@ -300,18 +301,26 @@ recount_rest(const struct master *master, struct recount *count)
 static void
 check_tenant(const struct master *master, const struct tenant *tenant)
 {
-	struct recount count = {.tenant = tenant};
+	struct recount anew = {.tenant = tenant};
 
-	recount_segments(master, &count);
-	recount_rest(master, &count);
+	recount_segments(master, &anew);
+	recount_rest(master, &anew);
 	assert(tenants_by_id(&master->tenants, tenant->id) == tenant);
-	assert(tenant->charged_bytes == count.charged_bytes);
-	assert(tenant->resting_bytes == count.resting_bytes);
-	assert(tenant->gated_bytes == count.gated_bytes);
-	assert(tenant->n_objects == count.n_objects && tenant->bytes == count.bytes);
-	assert(tenant->n_puts == count.n_puts && tenant->n_clients == count.n_clients);
+	assert(tenant->charged_bytes == anew.charged_bytes);
+	assert(tenant->resting_bytes == anew.resting_bytes);
+	assert(tenant->gated_bytes == anew.gated_bytes);
+	assert(tenant->n_objects == anew.n_objects && tenant->bytes == anew.bytes);
+	assert(tenant->n_puts == anew.n_puts && tenant->n_clients == anew.n_clients);
 	index_check(tenant->index);
 	assert(index_count(tenant->index) == tenant->n_objects);
+	assert(count(&tenant->lru) == anew.n_with_bytes);
+	list_each(&tenant->lru, link) {
+		const struct object *object = list_of(link, struct object, at_lru);
+
+		assert(object->is_indexed && object->tenant == tenant);
+	}
+	assert(tenant->at_grade == tenant_grade_of(tenant_live_bytes(tenant)));
+	assert(list_link_is_on(&tenant->grade));
 }
 
 /* All together, and what is nobody's, they are charged with what is taken. */
@@ -368,7 +377,7 @@ check_copies(const struct object *object, unsigned states, uint64_t len_bytes)
 static void
 check_indexed(const struct master *master)
 {
-	uint64_t id, n_with_bytes = 0, copies_bytes = 0;
+	uint64_t id, copies_bytes = 0;
 	void *value;
 
 	for (size_t at = 0; map_next(&master->objects, &at, &id, &value);) {
@@ -383,14 +392,10 @@ check_indexed(const struct master *master)
 		assert(implies(object->len_bytes > 0, object->n_replicas > 0));
 		assert(list_link_is_on(&object->at_lru) == (object->len_bytes > 0));
 		check_copies(object, 1u << REPLICA_COMPLETE, object->len_bytes);
-		n_with_bytes += object->len_bytes > 0;
 		copies_bytes += object->len_bytes * object->n_replicas;
 	}
 	assert(counter_get(&master->counters.objects) == master->objects.n);
 	assert(counter_get(&master->counters.object_bytes) == copies_bytes);
-	assert(count(&master->lru) == n_with_bytes);
-	list_each(&master->lru, link)
-		assert(list_of(link, struct object, at_lru)->is_indexed);
 }
 
 static void

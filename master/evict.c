@@ -3,9 +3,16 @@
 /*
  * evict.c -- make room: the objects leased longest ago go first, by bytes, never under a lease.
  *
- * One that is under a lease is in use: it goes to the list's front, so that it stands in nobody's
- * way and is looked at once a round.  Empty objects hold no room and are not on the list; so
- * directories stay.
+ * Each tenant has an order of its own.  One object that is under a lease is in use: it goes to the
+ * list's front, so that it stands in nobody's way and is looked at once a round.  Empty objects
+ * hold no room and are not on the list; so directories stay.
+ *
+ * Who pays when the whole store is full: the tenant that holds most, down to the next one's size,
+ * then both, and so on.  The largest of n tenants holds at least an n-th of what is taken, so
+ * nobody below its fair share pays for others as long as somebody above it has anything to give.
+ * The globally oldest would pay in the single order of all: then a tenant that reads a lot of new
+ * data once drives out everybody else's, which is just what tenants are there to prevent.  Quotas
+ * play no part in it: they are ceilings, and promise nothing.
  */
 #include <inttypes.h>
 
@@ -14,31 +21,68 @@
 
 #define STEPS_A_TURN 256
 
-uint64_t
-evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps)
+static bool
+is_met(const struct evict_goal *goal)
 {
-	struct list_link *link = master->lru.head.prev, *first = master->lru.head.next;
-	bool is_last = false;
-	uint64_t done_bytes = 0;
+	return goal->done_bytes >= goal->bytes && goal->done_objects >= goal->objects;
+}
 
-	while (done_bytes < bytes && link != &master->lru.head && !is_last && max_steps-- > 0) {
+/* Ends, too, when the tenant is not of that grade any more; TENANT_GRADES: whatever its grade. */
+static void
+evict_in_grade(struct master *master, struct tenant *tenant, unsigned grade,
+	       struct evict_goal *goal)
+{
+	struct list_link *link = tenant->lru.head.prev, *first = tenant->lru.head.next;
+	bool is_last = false;
+
+	while (!is_met(goal) && link != &tenant->lru.head && !is_last && goal->steps > 0 &&
+	       (grade == TENANT_GRADES || tenant->at_grade == grade)) {
 		struct object *object = list_of(link, struct object, at_lru);
+		uint64_t room_bytes = object_room_bytes(object);
 		uint64_t len_bytes = object->len_bytes * object->n_replicas;
 
+		goal->steps--;
 		is_last = link == first;
 		link = link->prev;
 		if (lease_runs(object, master->now_ms)) {
 			list_remove(&object->at_lru);
-			list_push_front(&master->lru, &object->at_lru);
+			list_push_front(&tenant->lru, &object->at_lru);
 			continue;
 		}
 		if (books_remove(master, object, REPLICA_REMOVED) < 0)
 			break;
-		done_bytes += len_bytes;
+		goal->done_bytes += room_bytes;
+		goal->done_objects++;
 		counter_add(&master->counters.evictions, 1);
 		counter_add(&master->counters.evicted_bytes, len_bytes);
 	}
-	return done_bytes;
+}
+
+void
+evict_within(struct master *master, struct tenant *tenant, struct evict_goal *goal)
+{
+	evict_in_grade(master, tenant, TENANT_GRADES, goal);
+}
+
+/*
+ * Whoever sinks by what it gave is met again among those of its new grade.  Nobody gets more than
+ * half of the steps that are left: if all of it is under leases, others are looked at as well.
+ */
+uint64_t
+evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps)
+{
+	struct evict_goal goal = {.bytes = bytes, .steps = max_steps};
+	bool is_alone = master->tenants.by_name.n == 1;
+
+	for (unsigned grade = TENANT_GRADES; grade-- > 1 && !is_met(&goal);)
+		list_each_safe(&master->tenants.grades[grade], link) {
+			unsigned kept = is_alone ? 0 : goal.steps / 2;
+
+			goal.steps -= kept;
+			evict_in_grade(master, list_of(link, struct tenant, grade), grade, &goal);
+			goal.steps += kept;
+		}
+	return goal.done_bytes;
 }
 
 /* Resting bytes are on their way out: they count as free already, or too much would go. */

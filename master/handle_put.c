@@ -5,6 +5,7 @@
 
 #include "master/books.h"
 #include "master/handle.h"
+#include "master/quota.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
@@ -67,6 +68,8 @@ status_of(int outcome)
 		return STATUS_NOT_COMPLETE;
 	case PUT_E_NO_SEGMENT:
 		return STATUS_NO_SEGMENT;
+	case PUT_E_QUOTA:
+		return STATUS_QUOTA_EXCEEDED;
 	default:
 		return outcome < 0 ? STATUS_UNAVAILABLE : STATUS_OK;
 	}
@@ -135,6 +138,32 @@ find_some(const struct tenant *tenant, const struct rec_put *puts, uint32_t n, s
 	index_get_all(tenant->index, probes, n, found);
 }
 
+/* Room of item i, all copies. */
+static uint64_t
+room_of(const struct msg_put_start *msg, uint32_t i)
+{
+	uint64_t len_bytes = num_min(msg->puts[i].len_bytes, OBJECT_LEN_MAX);
+
+	return extent_room_bytes((struct extent){0, len_bytes}) * msg->replica_num;
+}
+
+/* Item i is over its tenant's quota: true: it may not be so in a moment.  Of several the first
+ * asks. */
+static bool
+make_quota(struct peer *peer, const struct msg_put_start *msg, uint32_t i)
+{
+	struct quota_wish wish = {.one_bytes = room_of(msg, i), .n_objects = msg->n_puts - i};
+
+	if (peer->master->why[0] != '\0')
+		return false;
+	for (uint32_t at = i; at < msg->n_puts; at++)
+		wish.all_bytes = num_add_sat(wish.all_bytes, room_of(msg, at));
+	if (quota_make_room(peer->master, peer->client->tenant, &wish))
+		return true;
+	quota_say_why(peer->master, peer->client->tenant, wish.one_bytes);
+	return false;
+}
+
 /* Every item, or HANDLE_PARK with none begun. */
 static int
 start_all(struct peer *peer, const struct msg_put_start *msg, struct started *started)
@@ -172,11 +201,27 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 			undo_all(master, started, i);
 			return HANDLE_PARK;
 		}
+		if (r == PUT_E_QUOTA && make_quota(peer, msg, i)) {
+			undo_all(master, started, i);
+			return HANDLE_PARK;
+		}
 		started[i].status = status_of(r);
 		if (r == PUT_E_FULL)
 			counter_add(&master->counters.puts_no_space, 1);
+		if (r == PUT_E_QUOTA)
+			counter_add(&master->counters.puts_over_quota, 1);
 	}
 	return STATUS_OK;
+}
+
+/* The words behind the places. */
+static int
+tell_why(struct buf *out, const char *why)
+{
+	size_t len = strlen(why);
+	int r = codec_put_u16(out, (uint16_t)len);
+
+	return r != 0 || buf_append(out, why, len) == 0 ? r : CODEC_E_NO_MEMORY;
 }
 
 int
@@ -210,6 +255,8 @@ handle_put_start(struct peer *peer, const struct msg_put_start *msg, struct buf 
 		if (buf_len(out) - head > FRAME_PAYLOAD_MAX)
 			r = STATUS_TOO_MANY; /* of many pieces: ask for fewer objects at once */
 	}
+	if (r == 0)
+		r = tell_why(out, master->why);
 	if (r != 0)
 		undo_all(master, started, msg->n_puts);
 	return r == STATUS_TOO_MANY ? r : handle_encoded(r);
@@ -231,6 +278,19 @@ find_put(struct peer *peer, uint64_t object_id, uint32_t *ret_status)
 	return *ret_status == STATUS_OK ? put : NULL;
 }
 
+static bool
+make_more_quota(struct peer *peer, const struct put *put, uint64_t more_bytes)
+{
+	uint64_t bytes = extent_room_bytes((struct extent){0, more_bytes}) * put->n_wanted;
+	struct quota_wish wish = {.one_bytes = bytes, .all_bytes = bytes};
+
+	if (quota_make_room(peer->master, put->object->tenant, &wish))
+		return true;
+	quota_say_why(peer->master, put->object->tenant, bytes);
+	counter_add(&peer->master->counters.puts_over_quota, 1);
+	return false;
+}
+
 int
 handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct buf *out)
 {
@@ -246,6 +306,8 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 		return STATUS_INVALID;
 	r = put_grow(master, put, msg->more_bytes);
 	if (r == PUT_E_FULL && make_room(master, msg->more_bytes * put->n_wanted))
+		return HANDLE_PARK;
+	if (r == PUT_E_QUOTA && make_more_quota(peer, put, msg->more_bytes))
 		return HANDLE_PARK;
 	if (r != 0)
 		return (int)status_of(r);

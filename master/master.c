@@ -282,7 +282,6 @@ init_lists(struct master *master)
 	map_init(&master->segments);
 	map_init(&master->clients);
 	list_init(&master->ghost_list);
-	list_init(&master->lru);
 	list_init(&master->puts);
 	list_init(&master->heard);
 	list_init(&master->all_segments);

@@ -119,7 +119,6 @@ struct master {
 	unsigned n_spare_puts;
 	struct map segments; /* id -> struct segment */
 	struct map clients;  /* id -> struct client */
-	struct list lru;     /* struct object.at_lru, front: leased last */
 	struct list puts;    /* struct put.at_lease, front: ends first */
 	struct list heard;   /* struct client.at_heard, front: silent longest */
 	struct list all_segments;

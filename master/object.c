@@ -175,3 +175,13 @@ object_is_in_touch(const struct object *object)
 			return true;
 	return false;
 }
+
+uint64_t
+object_room_bytes(const struct object *object)
+{
+	uint64_t bytes = 0;
+
+	object_each_replica(object, rep)
+		bytes += replica_room_bytes(rep);
+	return bytes;
+}

@@ -40,7 +40,7 @@ struct object {
 	uint64_t lease_until_ms;
 	uint32_t lease_id, n_holders;
 	struct tenant *tenant;
-	struct list_link at_lru; /* master.lru, front: leased last; a ghost: master.ghost_list */
+	struct list_link at_lru; /* of its tenant, front: leased last; a ghost: master.ghost_list */
 	struct replica *replicas;
 	uint8_t *attr; /* owned, attr_len bytes, or NULL */
 	uint16_t attr_len;
@@ -95,6 +95,9 @@ bool object_is_readable(const struct object *object);
 
 /* object_is_in_touch -- the provider of some copy has been heard of late. */
 bool object_is_in_touch(const struct object *object);
+
+/* object_room_bytes -- what all its copies take up. */
+uint64_t object_room_bytes(const struct object *object);
 
 #define object_each_replica(object, rep)                                                           \
 	for (struct replica *rep = (object)->replicas; rep != NULL; rep = rep->next)

@@ -8,6 +8,13 @@
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
+/* In however many pieces: all but the last are whole grains. */
+static uint64_t
+room_of(uint64_t len_bytes)
+{
+	return extent_room_bytes((struct extent){0, len_bytes});
+}
+
 static uint64_t
 free_bytes(const struct segment *segment)
 {
@@ -132,6 +139,8 @@ place_replica(struct master *master, struct object *object, uint64_t room_bytes,
 
 	assert(room_bytes > 0);
 
+	if (!tenant_has_room(object->tenant, room_of(room_bytes)))
+		return PLACE_E_QUOTA;
 	for (size_t i = 0; i < n_preferred; i++) {
 		struct segment *segment = segment_find(master, preferred[i]);
 
@@ -155,8 +164,11 @@ place_more(struct master *master, struct replica *rep, uint64_t more_bytes)
 {
 	struct extent *many;
 	size_t n;
-	int r = take_extents(master, rep->segment, more_bytes, &n);
+	int r;
 
+	if (!tenant_has_room(rep->object->tenant, room_of(more_bytes)))
+		return PLACE_E_QUOTA;
+	r = take_extents(master, rep->segment, more_bytes, &n);
 	if (r != 0)
 		return r;
 	if (rep->n_extents + n > EXTENTS_MAX) {

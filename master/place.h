@@ -8,6 +8,8 @@
  * room, each in turn.  Never two copies on one segment, nor on one host while
  * another has room.
  *
+ * Whoever takes room takes it here: so here a tenant's quota is judged.
+ *
  * thread:  the loop's.
  */
 #ifndef MASTER_PLACE_H
@@ -18,6 +20,7 @@
 enum place_outcome {
 	PLACE_E_FULL = 1,   /* segments there are, but no room in them */
 	PLACE_E_NO_SEGMENT, /* none is left to choose from */
+	PLACE_E_QUOTA,      /* its tenant may hold no more */
 };
 
 /*
@@ -29,7 +32,7 @@ int place_replica(struct master *master, struct object *object, uint64_t room_by
 		  const uint64_t *preferred, size_t n_preferred) MUST_CHECK;
 
 /* place_more -- more_bytes behind the extents of a copy, in its own segment.  0, PLACE_E_FULL,
- * -ENOMEM. */
+ * PLACE_E_QUOTA, -ENOMEM. */
 int place_more(struct master *master, struct replica *rep, uint64_t more_bytes) MUST_CHECK;
 
 #endif

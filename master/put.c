@@ -214,6 +214,19 @@ put_lose_replica(struct master *master, struct put *put, struct replica *rep)
 
 /* ---- beginning ---- */
 
+static int
+of_place(int outcome)
+{
+	switch (outcome) {
+	case PLACE_E_FULL:
+		return PUT_E_FULL;
+	case PLACE_E_QUOTA:
+		return PUT_E_QUOTA;
+	default:
+		return PUT_E_NO_SEGMENT;
+	}
+}
+
 /* One copy, claimed and PROCESSING. */
 static int
 add_copy(struct master *master, struct put *put, uint64_t room_bytes, const struct put_wish *wish)
@@ -246,7 +259,7 @@ add_copies(struct master *master, struct put *put, uint64_t room_bytes, const st
 		if (r < 0)
 			return err_up(r);
 		if (i == 0 || wish->is_strict)
-			return r == PLACE_E_FULL ? PUT_E_FULL : PUT_E_NO_SEGMENT;
+			return of_place(r);
 		break; /* at least one: the true count is in the answer */
 	}
 	return 0;
@@ -342,6 +355,8 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 
 	if (!wish->replaces && is_taken(master, client->tenant, wish, hash))
 		return PUT_E_EXISTS;
+	if (!tenant_has_place(client->tenant, 1))
+		return PUT_E_QUOTA;
 
 	r = put_new(master, client, wish, hash, &put);
 	if (r < 0)
@@ -426,7 +441,7 @@ grow_copies(struct master *master, struct put *put, uint64_t more_bytes)
 	rep = put->object->replicas;
 	for (unsigned i = 0; i < n; i++, rep = rep->next)
 		shrink_copy(master, rep, n_before[i]);
-	return r < 0 ? err_up(r) : PUT_E_FULL;
+	return r < 0 ? err_up(r) : of_place(r);
 }
 
 int

@@ -53,6 +53,7 @@ enum put_outcome {
 	PUT_E_FULL, /* no room now; making some may help */
 	PUT_E_AWAY, /* no provider of it is in touch: whether its bytes are there nobody knows */
 	PUT_E_NO_SEGMENT, /* nobody lends memory (or, strict, not enough do) */
+	PUT_E_QUOTA,      /* its tenant may hold no more now; making room may help */
 };
 
 /* put_open -- reserve room and begin.  0, put_outcome, -ENOMEM; then nothing has changed. */
@@ -60,7 +61,7 @@ int put_open(struct master *master, struct client *client, const struct put_wish
 	     struct put **ret_put) MUST_CHECK;
 
 /* put_grow -- more room in each copy (0: none) and a new write lease.  0, PUT_E_FULL,
- * PUT_E_NO_SEGMENT, -ENOMEM. */
+ * PUT_E_NO_SEGMENT, PUT_E_QUOTA, -ENOMEM. */
 int put_grow(struct master *master, struct put *put, uint64_t more_bytes) MUST_CHECK;
 
 /* What put_end says. */

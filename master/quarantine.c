@@ -109,10 +109,8 @@ rest_end(struct quarantine *q, struct rest *rest, bool give_back)
 	list_remove(&rest->at_stage);
 	rest->segment->resting_bytes -= bytes;
 	q->resting_bytes -= bytes;
-	if (rest->tenant != NULL) {
-		rest->tenant->resting_bytes -= bytes;
-		tenant_discharge(rest->tenant, bytes);
-	}
+	if (rest->tenant != NULL)
+		tenant_rest_over(rest->tenant, bytes);
 	if (give_back)
 		for (uint32_t i = 0; i < rest->n_extents; i++)
 			alloc_give(rest->segment->alloc, rest->extents[i]);
@@ -304,10 +302,8 @@ quarantine_add(struct quarantine *q, struct segment *segment, const struct exten
 	rest->batch = terms->batch;
 	rest->has_claim = terms->has_claim;
 	rest->tenant = terms->tenant;
-	if (rest->tenant != NULL) {
-		rest->tenant->resting_bytes += rest_bytes(rest);
-		tenant_charge(rest->tenant, rest_bytes(rest));
-	}
+	if (rest->tenant != NULL)
+		tenant_rest(rest->tenant, rest_bytes(rest));
 	if (is_early)
 		rest_claim(q, rest);
 	if (gate != NULL) {

@@ -13,11 +13,14 @@ tenants_init(struct tenants *tenants)
 {
 	*tenants = (struct tenants){0};
 	map_init(&tenants->by_id);
+	for (unsigned i = 0; i < TENANT_GRADES; i++)
+		list_init(&tenants->grades[i]);
 }
 
 static void
 tenant_free(struct tenant *tenant)
 {
+	list_remove(&tenant->grade);
 	index_free(tenant->index);
 	free(tenant->name);
 	free(tenant);
@@ -88,6 +91,8 @@ tenant_new(uint64_t id, const uint8_t *name, size_t name_len, struct tenant **re
 
 	if (tenant == NULL)
 		return err_new(-ENOMEM);
+	list_init(&tenant->lru);
+	list_link_init(&tenant->grade);
 	tenant->id = id;
 	tenant->name = strndup((const char *)name, name_len);
 	r = tenant->name == NULL ? err_new(-ENOMEM) : index_new(&tenant->index);
@@ -125,6 +130,8 @@ tenants_add(struct tenants *tenants, uint64_t id, const uint8_t *name, size_t na
 	memmove(tenants->by_name.at + at + 1, tenants->by_name.at + at,
 		(tenants->by_name.n - at) * sizeof(*tenants->by_name.at));
 	tenants->by_name.at[at] = tenant;
+	tenant->all = tenants;
+	list_push_back(&tenants->grades[0], &tenant->grade);
 	tenants->by_name.n++;
 	tenants->last_id = num_max(tenants->last_id, id);
 	*ret_tenant = tenant;
@@ -161,6 +168,18 @@ tenant_is_empty(const struct tenant *tenant)
 {
 	return tenant->n_objects == 0 && tenant->n_puts == 0 && tenant->charged_bytes == 0 &&
 	       tenant->n_clients == 0;
+}
+
+void
+tenant_regrade(struct tenant *tenant, unsigned grade)
+{
+	assert(grade < TENANT_GRADES);
+
+	tenant->at_grade = grade;
+	if (tenant->all == NULL)
+		return;
+	list_remove(&tenant->grade);
+	list_push_back(&tenant->all->grades[grade], &tenant->grade);
 }
 
 size_t

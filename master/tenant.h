@@ -30,7 +30,9 @@
 #ifndef MASTER_TENANT_H
 #define MASTER_TENANT_H
 
+#include "master/alloc.h"
 #include "master/index.h"
+#include "transfer/base/list.h"
 #include "transfer/base/map.h"
 #include "transfer/base/vec.h"
 
@@ -42,6 +44,8 @@ struct tenant_quota {
 	uint64_t bytes; /* of room reserved on segments: every copy counts */
 	uint64_t objects;
 };
+
+struct tenants;
 
 struct tenant {
 	uint64_t id;
@@ -55,14 +59,25 @@ struct tenant {
 	uint64_t resting_bytes;    /* of those, in quarantine */
 	uint64_t gated_bytes;      /* of those, at gates: nobody knows how long */
 	struct tenant_quota quota;
+	struct list lru;        /* struct object.at_lru, front: leased last */
+	struct tenants *all;    /* NULL: it stands alone (tests) */
+	struct list_link grade; /* all->grades[at_grade] */
+	unsigned at_grade;
 };
+
+/*
+ * Grades: tenants by what they hold and does not rest already, four grades to a doubling, so that
+ * those that hold most are found without a look at all.
+ */
+#define TENANT_GRADES 256
 
 /* All of a store. */
 struct tenants {
 	VEC(struct tenant *) by_name; /* in the order of their names' bytes */
 	struct map by_id;
 	uint64_t last_id;
-	uint64_t batch; /* of the journal that changed some of them last */
+	uint64_t batch;                    /* of the journal that changed some of them last */
+	struct list grades[TENANT_GRADES]; /* struct tenant.grade */
 };
 
 void tenants_init(struct tenants *tenants);
@@ -100,18 +115,62 @@ bool tenant_name_is_sound(const uint8_t *name, size_t name_len);
 /* tenants_ram_bytes -- of their indexes. */
 size_t tenants_ram_bytes(const struct tenants *tenants);
 
+/* tenant_live_bytes -- what it holds and does not rest already. */
+static inline uint64_t
+tenant_live_bytes(const struct tenant *tenant)
+{
+	return tenant->charged_bytes - tenant->resting_bytes;
+}
+
+/* tenant_grade_of -- 0 holds nothing; the higher, the more. */
+static inline unsigned
+tenant_grade_of(uint64_t live_bytes)
+{
+	uint64_t grains = live_bytes / ALLOC_GRAIN;
+	unsigned log;
+
+	if (grains < 4)
+		return (unsigned)grains;
+	log = 63u - (unsigned)__builtin_clzll(grains);
+	return (log - 1) * 4 + (unsigned)(grains >> (log - 2) & 3);
+}
+
+/* tenant_regrade -- it holds more, or less, than its grade says. */
+void tenant_regrade(struct tenant *tenant, unsigned grade);
+
 /* tenant_charge, tenant_discharge -- whole grains of room were taken because of it, or are free. */
 static inline void
 tenant_charge(struct tenant *tenant, uint64_t room_bytes)
 {
+	unsigned grade;
+
 	tenant->charged_bytes += room_bytes;
+	grade = tenant_grade_of(tenant_live_bytes(tenant));
+	if (grade != tenant->at_grade)
+		tenant_regrade(tenant, grade);
 }
 
 static inline void
 tenant_discharge(struct tenant *tenant, uint64_t room_bytes)
 {
 	assert(tenant->charged_bytes >= room_bytes);
+	tenant_charge(tenant, 0 - room_bytes);
+}
+
+/* tenant_rest -- so much that is nobody's is charged to it until tenant_rest_over(). */
+static inline void
+tenant_rest(struct tenant *tenant, uint64_t room_bytes)
+{
+	tenant->charged_bytes += room_bytes;
+	tenant->resting_bytes += room_bytes;
+}
+
+static inline void
+tenant_rest_over(struct tenant *tenant, uint64_t room_bytes)
+{
+	assert(tenant->resting_bytes >= room_bytes);
 	tenant->charged_bytes -= room_bytes;
+	tenant->resting_bytes -= room_bytes;
 }
 
 /* tenant_has_room, tenant_has_place -- so many bytes, or objects, more are within its quota. */

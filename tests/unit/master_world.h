@@ -331,6 +331,28 @@ world_join(struct world *w, uint64_t client_id)
 	return world_join_again(w, client_id);
 }
 
+/* ---- tenants ---- */
+
+static inline uint32_t
+end_tenant_put(struct end *end, const char *name, uint8_t flags, uint64_t bytes, uint64_t objects)
+{
+	struct rec_tenant_set set = {span_of(name, strlen(name)), flags, bytes, objects};
+	struct rep_tenant_put rep = {0};
+	uint32_t status = ASK(end, tenant_put, &rep, .n_tenants = 1, .tenants = &set);
+
+	return status == STATUS_OK ? rep.fates[0].status : status;
+}
+
+static inline const struct tenant *
+world_tenant(const struct world *w, const char *name)
+{
+	const struct tenant *tenant =
+		tenants_by_name(&w->master->tenants, (const uint8_t *)name, strlen(name));
+
+	assert_non_null(tenant);
+	return tenant;
+}
+
 static inline uint32_t
 end_ping(struct end *end)
 {

@@ -2,16 +2,6 @@
 #include "tests/unit/master_world.h"
 
 static uint32_t
-tenant_put(struct end *end, const char *name, uint8_t flags, uint64_t bytes, uint64_t objects)
-{
-	struct rec_tenant_set set = {span_of(name, strlen(name)), flags, bytes, objects};
-	struct rep_tenant_put rep = {0};
-	uint32_t status = ASK(end, tenant_put, &rep, .n_tenants = 1, .tenants = &set);
-
-	return status == STATUS_OK ? rep.fates[0].status : status;
-}
-
-static uint32_t
 tenant_delete(struct end *end, const char *name)
 {
 	struct rec_tenant_name one = {span_of(name, strlen(name))};
@@ -40,16 +30,6 @@ tenant_list(struct end *end, const char *after, uint32_t most)
 			(unsigned)rep.tenants[i].quota_objects);
 	snprintf(text + at, sizeof(text) - at, "%s", rep.has_more != 0 ? "more" : "end");
 	return text;
-}
-
-static const struct tenant *
-tenant_of(const struct world *w, const char *name)
-{
-	const struct tenant *tenant =
-		tenants_by_name(&w->master->tenants, (const uint8_t *)name, strlen(name));
-
-	assert_non_null(tenant);
-	return tenant;
 }
 
 /* What the master said besides the status. */
@@ -89,7 +69,7 @@ join__where_tenants_are_strict__is_refused_and_names_the_cure(void **state)
 	w->master->limits.strict_tenants = true;
 	assert_int_equal(end_join(end, 11, "llama"), STATUS_TENANT_NOT_FOUND);
 	assert_why(end, "tiffin tenants put llama");
-	assert_int_equal(tenant_put(world_join(w, 12), "llama", 0, 0, 0), STATUS_OK);
+	assert_int_equal(end_tenant_put(world_join(w, 12), "llama", 0, 0, 0), STATUS_OK);
 
 	assert_int_equal(end_join(end, 11, "llama"), STATUS_OK);
 }
@@ -157,8 +137,8 @@ key_spaces__after_a_restart__are_apart_as_before(void **state)
 
 	assert_int_equal(end_get(a, "k").len_bytes, 4096);
 	assert_int_equal(end_get(b, "k").len_bytes, 8192);
-	assert_int_equal(tenant_of(w, "a")->charged_bytes, 4096);
-	assert_int_equal(tenant_of(w, "b")->charged_bytes, 8192);
+	assert_int_equal(world_tenant(w, "a")->charged_bytes, 4096);
+	assert_int_equal(world_tenant(w, "b")->charged_bytes, 8192);
 }
 
 /* ---- put, list, delete ---- */
@@ -169,14 +149,14 @@ tenant_put__of_one_quota__leaves_the_other(void **state)
 	struct world *w = *state;
 	struct end *end = world_join(w, 11);
 
-	assert_int_equal(tenant_put(end, "b", TENANT_SET_BYTES, 1000, 9), STATUS_OK);
+	assert_int_equal(end_tenant_put(end, "b", TENANT_SET_BYTES, 1000, 9), STATUS_OK);
 	assert_string_equal(tenant_list(end, "default", 9), "end");
 	assert_string_equal(tenant_list(end, "a", 1), "b 1000/0 more");
-	assert_int_equal(tenant_put(end, "b", TENANT_SET_OBJECTS, 9, 7), STATUS_OK);
-	assert_int_equal(tenant_put(end, "b", 0, 1, 1), STATUS_OK);
-	assert_int_equal(tenant_put(end, "b", 4, 1, 1), STATUS_INVALID);
-	assert_int_equal(tenant_put(end, "b", TENANT_SET_BYTES, 1ull << 63, 1), STATUS_INVALID);
-	assert_int_equal(tenant_put(end, "_b", 0, 0, 0), STATUS_INVALID);
+	assert_int_equal(end_tenant_put(end, "b", TENANT_SET_OBJECTS, 9, 7), STATUS_OK);
+	assert_int_equal(end_tenant_put(end, "b", 0, 1, 1), STATUS_OK);
+	assert_int_equal(end_tenant_put(end, "b", 4, 1, 1), STATUS_INVALID);
+	assert_int_equal(end_tenant_put(end, "b", TENANT_SET_BYTES, 1ull << 63, 1), STATUS_INVALID);
+	assert_int_equal(end_tenant_put(end, "_b", 0, 0, 0), STATUS_INVALID);
 	world_close(w);
 	assert_int_equal(world_open(w), 0);
 
@@ -189,9 +169,9 @@ tenant_list__goes_on_behind_the_last_name(void **state)
 	struct world *w = *state;
 	struct end *end = world_join(w, 11);
 
-	assert_int_equal(tenant_put(end, "z", 0, 0, 0), STATUS_OK);
-	assert_int_equal(tenant_put(end, "aa", 0, 0, 0), STATUS_OK);
-	assert_int_equal(tenant_put(end, "a", 0, 0, 0), STATUS_OK);
+	assert_int_equal(end_tenant_put(end, "z", 0, 0, 0), STATUS_OK);
+	assert_int_equal(end_tenant_put(end, "aa", 0, 0, 0), STATUS_OK);
+	assert_int_equal(end_tenant_put(end, "a", 0, 0, 0), STATUS_OK);
 
 	assert_string_equal(tenant_list(end, "", 2), "a 0/0 aa 0/0 more");
 	assert_string_equal(tenant_list(end, "aa", 2), "default 0/0 z 0/0 end");
@@ -232,7 +212,7 @@ charge__is_whole_grains_of_every_copy__from_put_start_on(void **state)
 {
 	struct world *w = *state;
 	struct end *end = world_join_as(w, 11, "a");
-	const struct tenant *a = tenant_of(w, "a");
+	const struct tenant *a = world_tenant(w, "a");
 	struct rec_put put = {span_of("k", 1), 1000};
 	struct rep_put_start rep = {0};
 
@@ -246,7 +226,7 @@ charge__is_whole_grains_of_every_copy__from_put_start_on(void **state)
 
 	assert_int_equal(a->charged_bytes, 2 * 512);
 	assert_int_equal(a->n_puts, 0);
-	assert_int_equal(tenant_of(w, "default")->charged_bytes, 0);
+	assert_int_equal(world_tenant(w, "default")->charged_bytes, 0);
 }
 
 static void
@@ -254,7 +234,7 @@ room_that_a_writer_left_behind__stays_charged_until_it_is_fenced(void **state)
 {
 	struct world *w = *state;
 	struct end *provider = world_join(w, 11), *end = world_join_as(w, 12, "a");
-	const struct tenant *a = tenant_of(w, "a");
+	const struct tenant *a = world_tenant(w, "a");
 	struct rep_ping ping = {0};
 	struct rec_id fenced;
 	uint32_t status;
@@ -281,7 +261,7 @@ object_removed_under_a_lease__stays_charged_until_its_bytes_are_free(void **stat
 {
 	struct world *w = *state;
 	struct end *end = world_join_as(w, 11, "a");
-	const struct tenant *a = tenant_of(w, "a");
+	const struct tenant *a = world_tenant(w, "a");
 
 	end_mount(end, 1, 1, 64 * MIB);
 	end_put(end, "k", 4096);

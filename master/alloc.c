@@ -17,6 +17,7 @@
 
 #include <errno.h>
 
+#include "master/extent.h"
 #include "master/run.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
@@ -40,12 +41,6 @@ struct alloc {
 	run_id heads[N_CLASSES];
 	uint64_t longest[N_CLASSES]; /* no run of the class is longer (nor need any be so long) */
 };
-
-static uint64_t
-grains_of(uint64_t len_bytes)
-{
-	return num_align_up(len_bytes, ALLOC_GRAIN) / ALLOC_GRAIN;
-}
 
 /* ---- classes ------------------------------------------------------------------- */
 
@@ -299,7 +294,7 @@ alloc_take(struct alloc *alloc, uint64_t len_bytes, struct extent *ret_extent)
 	assert(len_bytes > 0);
 	if (len_bytes > alloc_size_bytes(alloc))
 		return ALLOC_E_FULL;
-	len_grains = grains_of(len_bytes);
+	len_grains = extent_grains(len_bytes);
 	id = find_fit(alloc, len_grains);
 	if (id == 0)
 		return ALLOC_E_FULL;
@@ -367,31 +362,47 @@ alloc_take_pieces(struct alloc *alloc, uint64_t len_bytes, struct extent *ret, s
 	return 0;
 }
 
-int
-alloc_take_at(struct alloc *alloc, struct extent extent)
+/* add_free -- a free run behind all others, if there is anything between. */
+static void
+add_free(struct alloc *alloc, uint64_t begin, uint64_t end)
 {
-	struct span part;
-	const struct run *run;
-	run_id id;
+	if (begin < end)
+		hang(alloc, run_insert(&alloc->runs, 0, begin, end - begin));
+}
+
+int
+alloc_take_all(struct alloc *alloc, struct extent *extents, size_t n, struct extent *ret_bad)
+{
+	struct runs *runs = &alloc->runs;
+	size_t n_gaps, bad;
+	uint64_t at = 0;
 	int r;
 
-	assert(extent.len_bytes > 0);
-	if (extent.offset_bytes % ALLOC_GRAIN != 0 ||
-	    !num_range_fits(extent.offset_bytes, extent.len_bytes, alloc_size_bytes(alloc)))
+	assert(alloc->used_grains == 0 && runs->n == 1);
+	r = extents_sort(extents, n);
+	if (r < 0)
+		return err_up(r);
+	bad = extents_gaps(extents, n, alloc_size_bytes(alloc), &n_gaps);
+	if (bad < n) {
+		*ret_bad = extents[bad];
 		return ALLOC_E_TAKEN;
+	}
+	r = runs_expect(runs, n + n_gaps, n);
+	if (r < 0)
+		return err_up(r);
 
-	part.begin = extent.offset_bytes / ALLOC_GRAIN;
-	part.end = part.begin + grains_of(extent.len_bytes);
-	r = run_around(&alloc->runs, part.begin, &id);
-	if (r < 0)
-		return err_up(r);
-	run = run_at(&alloc->runs, id);
-	if (run_is_taken(run) || part.end > run->offset_grains + run->len_grains)
-		return ALLOC_E_TAKEN;
-	r = runs_reserve(&alloc->runs, 2);
-	if (r < 0)
-		return err_up(r);
-	cut(alloc, id, part);
+	unhang(alloc, runs->first);
+	run_remove(runs, runs->first);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t begin = extents[i].offset_bytes / ALLOC_GRAIN;
+		uint64_t len_grains = extent_grains(extents[i].len_bytes);
+
+		add_free(alloc, at, begin);
+		run_mark_taken(runs, run_insert(runs, 0, begin, len_grains));
+		alloc->used_grains += len_grains;
+		at = begin + len_grains;
+	}
+	add_free(alloc, at, runs->size_grains);
 	check(alloc);
 	return 0;
 }
@@ -403,7 +414,7 @@ taken_run(const struct alloc *alloc, struct extent extent)
 	run_id id = run_taken_at(&alloc->runs, extent.offset_bytes / ALLOC_GRAIN);
 
 	assert(extent.offset_bytes % ALLOC_GRAIN == 0 && id != 0);
-	assert(run_at(&alloc->runs, id)->len_grains == grains_of(extent.len_bytes));
+	assert(run_at(&alloc->runs, id)->len_grains == extent_grains(extent.len_bytes));
 	return id;
 }
 
@@ -444,7 +455,7 @@ int
 alloc_shrink(struct alloc *alloc, struct extent extent, uint64_t len_bytes)
 {
 	struct runs *runs = &alloc->runs;
-	uint64_t left_grains = grains_of(len_bytes);
+	uint64_t left_grains = extent_grains(len_bytes);
 	run_id id = taken_run(alloc, extent), next;
 	struct run *run = run_at(runs, id);
 	int r;

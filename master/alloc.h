@@ -18,13 +18,7 @@
 #ifndef MASTER_ALLOC_H
 #define MASTER_ALLOC_H
 
-#include "transfer/base/base.h"
-
-#define ALLOC_GRAIN 512 /* bytes: what direct I/O on any disk takes */
-
-struct extent {
-	uint64_t offset_bytes, len_bytes;
-};
+#include "master/extent.h"
 
 /* extent_room_bytes -- what it takes up of its segment. */
 static inline uint64_t
@@ -37,7 +31,7 @@ struct alloc;
 
 enum alloc_outcome {
 	ALLOC_E_FULL = 1, /* no free run (or not so many) of that length */
-	ALLOC_E_TAKEN,    /* alloc_take_at: some of it is taken already */
+	ALLOC_E_TAKEN,    /* alloc_take_all: some byte would be taken twice */
 };
 
 /* alloc_new -- needs: size_bytes is a multiple of ALLOC_GRAIN, > 0. */
@@ -63,11 +57,15 @@ int alloc_take_pieces(struct alloc *alloc, uint64_t len_bytes, struct extent *re
 		      size_t *ret_n) MUST_CHECK;
 
 /*
- * alloc_take_at -- exactly this run (recovery).
+ * alloc_take_all -- exactly these runs, n of them in any order (recovery); it costs one pass.
  *
- * result:  0, -ENOMEM, ALLOC_E_TAKEN: also when it does not lie in the segment.
+ * needs:   nothing was taken before.
+ * gives:   extents in the order of their offsets; with ALLOC_E_TAKEN *ret_bad: one that is empty,
+ *          shares bytes with another, or does not lie in the segment.
+ * result:  0, -ENOMEM, ALLOC_E_TAKEN; then nothing is taken.
  */
-int alloc_take_at(struct alloc *alloc, struct extent extent) MUST_CHECK;
+int alloc_take_all(struct alloc *alloc, struct extent *extents, size_t n,
+		   struct extent *ret_bad) MUST_CHECK;
 
 /* alloc_give -- needs: extent was taken as such, whole. Never fails. */
 void alloc_give(struct alloc *alloc, struct extent extent);

@@ -220,6 +220,20 @@ head_of(const struct runs *runs, uint64_t offset_grains)
 	return head_at(runs, at < runs->n_heads ? at : at - all / 2);
 }
 
+/* add_heads -- memory for a page of lists.  0 or -ENOMEM. */
+static int
+add_heads(struct runs *runs)
+{
+	run_id *page = NULL;
+
+	if (vec_reserve(&runs->heads, 1) == 0)
+		page = calloc(PAGE_HEADS, sizeof(*page));
+	if (page == NULL)
+		return -ENOMEM;
+	runs->heads.at[runs->heads.n++] = page;
+	return 0;
+}
+
 /* grow_heads -- one list more, when there is memory; without it the lists just grow longer. */
 static void
 grow_heads(struct runs *runs)
@@ -227,15 +241,8 @@ grow_heads(struct runs *runs)
 	size_t all = power_above(runs->n_heads + 1), fresh = runs->n_heads;
 	run_id *from, *to;
 
-	if (fresh == runs->heads.n * PAGE_HEADS) {
-		run_id *page = NULL;
-
-		if (vec_reserve(&runs->heads, 1) == 0)
-			page = calloc(PAGE_HEADS, sizeof(*page));
-		if (page == NULL)
-			return;
-		runs->heads.at[runs->heads.n++] = page;
-	}
+	if (fresh == runs->heads.n * PAGE_HEADS && add_heads(runs) < 0)
+		return;
 
 	/* The next ones to be parted are fetched meanwhile. */
 	__builtin_prefetch(run_at(runs, *head_at(runs, fresh - all / 2 + N_AHEAD)));
@@ -340,7 +347,7 @@ add_page(struct runs *runs)
 }
 
 int
-runs_reserve(struct runs *runs, unsigned n)
+runs_reserve(struct runs *runs, size_t n)
 {
 	int r;
 
@@ -352,6 +359,23 @@ runs_reserve(struct runs *runs, unsigned n)
 		if (r < 0)
 			return err_up(r);
 	}
+	return 0;
+}
+
+int
+runs_expect(struct runs *runs, size_t n_runs, size_t n_taken)
+{
+	size_t n_heads = n_taken * HEADS_PER_RUN;
+	int r = runs_reserve(runs, n_runs);
+
+	assert(runs->n_taken == 0 && n_taken <= n_runs);
+	if (r < 0)
+		return err_up(r);
+	while (runs->heads.n * PAGE_HEADS < n_heads)
+		if (add_heads(runs) < 0)
+			return err_new(-ENOMEM);
+	if (runs->n_heads < n_heads)
+		runs->n_heads = n_heads;
 	return 0;
 }
 

@@ -80,7 +80,16 @@ run_is_taken(const struct run *run)
 }
 
 /* runs_reserve -- the next n calls of run_insert() cannot fail.  0 or -ENOMEM. */
-int runs_reserve(struct runs *runs, unsigned n) MUST_CHECK;
+int runs_reserve(struct runs *runs, size_t n) MUST_CHECK;
+
+/*
+ * runs_expect -- n_runs will be inserted and n_taken of them taken: none of it can fail, and the
+ * table does not grow on the way.
+ *
+ * needs:   none is taken.
+ * result:  0 or -ENOMEM.
+ */
+int runs_expect(struct runs *runs, size_t n_runs, size_t n_taken) MUST_CHECK;
 
 /*
  * run_insert -- a new run before `next` (0: at the end).

@@ -367,7 +367,7 @@ static void
 bench_recover(struct box *box, uint64_t n_objects)
 {
 	struct stat file;
-	double wall;
+	double wall, cpu;
 	size_t ram;
 
 	box_serve(box);
@@ -378,13 +378,16 @@ bench_recover(struct box *box, uint64_t n_objects)
 
 	ram = ram_bytes();
 	wall = seconds(CLOCK_MONOTONIC);
+	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	box_open(box);
 	wall = seconds(CLOCK_MONOTONIC) - wall;
+	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	ram = ram_bytes() - ram;
 	printf("name=recover objects=%" PRIu64
-	       " us_per_object=%.2f ram_bytes_per_object=%.0f file_bytes_per_object=%.0f\n",
-	       n_objects, wall / (double)n_objects * 1e6, (double)ram / (double)n_objects,
-	       (double)file.st_size / (double)n_objects);
+	       " us_per_object=%.2f cpu_us_per_object=%.2f ram_bytes_per_object=%.0f "
+	       "file_bytes_per_object=%.0f\n",
+	       n_objects, wall / (double)n_objects * 1e6, cpu / (double)n_objects * 1e6,
+	       (double)ram / (double)n_objects, (double)file.st_size / (double)n_objects);
 }
 
 int

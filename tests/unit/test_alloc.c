@@ -36,7 +36,7 @@ take__longer_than_the_segment__answers_full_for_every_number(void **state)
 {
 	static const uint64_t lens[] = {4 * GRAIN + 1, UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
 	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
-	struct extent a = {7, 7};
+	struct extent a = {7, 7}, bad;
 	size_t n = 7;
 
 	(void)state;
@@ -45,10 +45,13 @@ take__longer_than_the_segment__answers_full_for_every_number(void **state)
 	for (size_t i = 0; i < array_len(lens); i++) {
 		assert_int_equal(alloc_take(alloc, lens[i], &a), ALLOC_E_FULL);
 		assert_int_equal(alloc_take_pieces(alloc, lens[i], &a, 1, &n), ALLOC_E_FULL);
-		assert_int_equal(alloc_take_at(alloc, (struct extent){0, lens[i]}), ALLOC_E_TAKEN);
-		assert_int_equal(
-			alloc_take_at(alloc, (struct extent){GRAIN * (lens[i] / GRAIN), 1}),
-			ALLOC_E_TAKEN);
+		assert_int_equal(alloc_take_all(alloc, &(struct extent){0, lens[i]}, 1, &bad),
+				 ALLOC_E_TAKEN);
+		assert_int_equal(bad.len_bytes, lens[i]);
+		assert_int_equal(alloc_take_all(alloc,
+						&(struct extent){GRAIN * (lens[i] / GRAIN), 1}, 1,
+						&bad),
+				 ALLOC_E_TAKEN);
 	}
 
 	assert_int_equal(a.offset_bytes, 7);
@@ -220,16 +223,27 @@ shrink__within_the_last_grain__changes_nothing_but_the_length(void **state)
 }
 
 static void
-take_at__after_many_takes_and_gives__still_knows_what_is_free(void **state)
+count_gap(void *arg, struct extent extent)
+{
+	uint64_t *taken_bytes = arg;
+
+	*taken_bytes += extent.len_bytes;
+}
+
+static void
+take_gaps__after_many_takes_and_gives__still_knows_what_is_free(void **state)
 {
 	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
-	struct extent first, a;
+	struct extent given = {7 * GRAIN, 3 * GRAIN}, first, a;
+	uint64_t taken_bytes = 0;
 	size_t ram_bytes;
 
 	(void)state;
 	assert_int_equal(alloc_new(1000 * GRAIN, &alloc), 0);
+	assert_int_equal(alloc_take_all(alloc, &given, 1, &a), 0);
 	ram_bytes = alloc_ram_bytes(alloc);
-	assert_int_equal(alloc_take_at(alloc, (struct extent){7 * GRAIN, 3 * GRAIN}), 0);
+	assert_int_equal(alloc_take_gaps(alloc, 999 * GRAIN, 1000 * GRAIN, count_gap, &taken_bytes),
+			 0);
 	assert_int_equal(alloc_take(alloc, 5 * GRAIN, &first), 0);
 	for (unsigned i = 0; i < 3000; i++) {
 		assert_int_equal(alloc_take(alloc, 1 + i % 9 * GRAIN, &a), 0);
@@ -237,12 +251,79 @@ take_at__after_many_takes_and_gives__still_knows_what_is_free(void **state)
 	}
 	assert_int_equal(alloc_ram_bytes(alloc), ram_bytes);
 
-	assert_int_equal(alloc_take_at(alloc, (struct extent){9 * GRAIN, GRAIN}), ALLOC_E_TAKEN);
-	assert_int_equal(alloc_take_at(alloc, (struct extent){9 * GRAIN, 2 * GRAIN}),
-			 ALLOC_E_TAKEN);
-	assert_int_equal(alloc_take_at(alloc, (struct extent){10 * GRAIN, 990 * GRAIN - 1}),
-			 first.offset_bytes >= 10 * GRAIN ? ALLOC_E_TAKEN : 0);
+	assert_int_equal(alloc_take_gaps(alloc, 0, 1000 * GRAIN, count_gap, &taken_bytes), 0);
+	assert_int_equal(taken_bytes, (1000 - 3 - 5) * GRAIN);
+	assert_int_equal(alloc_used_bytes(alloc), 1000 * GRAIN);
 	alloc_check(alloc);
+}
+
+static void
+take_all__of_extents_in_any_order__takes_them_and_leaves_the_gaps(void **state)
+{
+	struct extent extents[] = {{9 * GRAIN, 1}, {0, 2 * GRAIN}, {3 * GRAIN, GRAIN + 1}};
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	struct extent a;
+
+	(void)state;
+	assert_int_equal(alloc_new(10 * GRAIN, &alloc), 0);
+
+	assert_int_equal(alloc_take_all(alloc, extents, array_len(extents), &a), 0);
+
+	assert_int_equal(alloc_used_bytes(alloc), 5 * GRAIN);
+	assert_int_equal(alloc_n_runs(alloc), 5);
+	assert_int_equal(alloc_hole_bytes(alloc), 4 * GRAIN);
+	alloc_check(alloc);
+	for (size_t i = 0; i < array_len(extents); i++)
+		alloc_give(alloc, extents[i]);
+	assert_int_equal(alloc_n_runs(alloc), 1);
+}
+
+static void
+take_all__of_extents_that_share_a_grain__takes_none(void **state)
+{
+	struct extent extents[] = {{4 * GRAIN, GRAIN}, {2 * GRAIN, 2 * GRAIN + 1}};
+	struct extent empty = {GRAIN, 0}, bad;
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+
+	(void)state;
+	assert_int_equal(alloc_new(10 * GRAIN, &alloc), 0);
+
+	assert_int_equal(alloc_take_all(alloc, extents, 2, &bad), ALLOC_E_TAKEN);
+	assert_int_equal(bad.offset_bytes, 4 * GRAIN);
+	assert_int_equal(alloc_take_all(alloc, &empty, 1, &bad), ALLOC_E_TAKEN);
+	assert_int_equal(bad.offset_bytes, GRAIN);
+
+	assert_int_equal(alloc_used_bytes(alloc), 0);
+	assert_int_equal(alloc_n_runs(alloc), 1);
+	alloc_check(alloc);
+}
+
+/* Some thousands, scattered: every run is to be found again, and the memory is what takes need. */
+static void
+take_all__of_many__leaves_what_as_many_takes_would(void **state)
+{
+	enum { N = 20000 };
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL, *other = NULL;
+	struct extent *extents = calloc(N, sizeof(*extents)), bad;
+
+	(void)state;
+	assert_non_null(extents);
+	assert_int_equal(alloc_new((uint64_t)1 << 40, &alloc), 0);
+	assert_int_equal(alloc_new((uint64_t)1 << 40, &other), 0);
+	for (uint64_t i = 0; i < N; i++) {
+		extents[i] = (struct extent){i * 7919 % N * (3 * GRAIN), 3 * GRAIN};
+		assert_int_equal(alloc_take(other, 3 * GRAIN, &bad), 0);
+	}
+
+	assert_int_equal(alloc_take_all(alloc, extents, N, &bad), 0);
+
+	assert_int_equal(alloc_n_runs(alloc), N + 1);
+	assert_in_range(alloc_ram_bytes(alloc), 0, alloc_ram_bytes(other) + 4096);
+	alloc_check(alloc);
+	for (uint64_t i = 0; i < N; i++)
+		alloc_give(alloc, extents[i * 31 % N]);
+	assert_int_equal(alloc_n_runs(alloc), 1);
+	free(extents);
 }
 
 static void
@@ -265,6 +346,7 @@ static int
 play(struct alloc **alloc)
 {
 	struct extent extent;
+	uint64_t taken_bytes = 0;
 	int r;
 
 	r = alloc_new((uint64_t)1 << 24, alloc);
@@ -274,9 +356,37 @@ play(struct alloc **alloc)
 		extent = (struct extent){i * 3 * GRAIN, 3 * GRAIN};
 		r = alloc_shrink(*alloc, extent, GRAIN);
 	}
-	for (uint64_t i = 0; r == 0 && i < 2000; i++)
-		r = alloc_take_at(*alloc, (struct extent){(i * 3 + 2) * GRAIN, GRAIN});
+	if (r == 0)
+		r = alloc_take_gaps(*alloc, 0, 6000 * GRAIN, count_gap, &taken_bytes);
 	return r;
+}
+
+static void
+take_all__survives_the_failure_of_each_allocation_in_turn(void **state)
+{
+	static struct extent extents[3000];
+	struct extent bad;
+	int r = -ENOMEM;
+
+	(void)state;
+	for (unsigned n = 0; r != 0; n++) {
+		cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+
+		for (uint64_t i = 0; i < array_len(extents); i++)
+			extents[i] = (struct extent){(array_len(extents) - i) * 2 * GRAIN, GRAIN};
+		assert_int_equal(alloc_new((uint64_t)1 << 24, &alloc), 0);
+		allocs_fail_after(n);
+		r = alloc_take_all(alloc, extents, array_len(extents), &bad);
+		allocs_succeed();
+
+		alloc_check(alloc);
+		if (r == 0)
+			break;
+		assert_int_equal(r, -ENOMEM);
+		assert_int_equal(alloc_used_bytes(alloc), 0);
+		assert_int_equal(alloc_n_runs(alloc), 1);
+		assert_int_equal(alloc_take_all(alloc, extents, array_len(extents), &bad), 0);
+	}
 }
 
 static void
@@ -318,7 +428,11 @@ main(void)
 		cmocka_unit_test(take_pieces__when_too_many_would_be_needed__gives_all_back),
 		cmocka_unit_test(give__between_two_free_runs__makes_one_of_three),
 		cmocka_unit_test(shrink__within_the_last_grain__changes_nothing_but_the_length),
-		cmocka_unit_test(take_at__after_many_takes_and_gives__still_knows_what_is_free),
+		cmocka_unit_test(take_gaps__after_many_takes_and_gives__still_knows_what_is_free),
+		cmocka_unit_test(take_all__of_extents_in_any_order__takes_them_and_leaves_the_gaps),
+		cmocka_unit_test(take_all__of_extents_that_share_a_grain__takes_none),
+		cmocka_unit_test(take_all__of_many__leaves_what_as_many_takes_would),
+		cmocka_unit_test(take_all__survives_the_failure_of_each_allocation_in_turn),
 		cmocka_unit_test(ram__with_many_runs__stays_below_56_bytes_a_run),
 		cmocka_unit_test(alloc__survives_the_failure_of_each_allocation_in_turn),
 	};

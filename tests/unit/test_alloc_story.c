@@ -165,16 +165,37 @@ do_take_pieces(struct story *story)
 	tell(story, len_bytes == 0);
 }
 
+/* Another one, told at once of all that this one has, in any order, and of one extent more. */
 static void
-do_take_at(struct story *story)
+do_take_all(struct story *story)
 {
+	static struct extent all[EXTENTS_MAX + 1];
 	uint64_t begin = rand_below(&story->rand, story->n_grains + 2) * GRAIN;
-	struct extent extent = {begin + (rand_below(&story->rand, 20) == 0), some_len(story)};
-	int r = alloc_take_at(story->alloc, extent);
+	struct extent more = {begin + (rand_below(&story->rand, 20) == 0), some_len(story)}, bad;
+	struct alloc *fresh = NULL;
+	size_t n = 0;
+	int r;
 
-	tell(story, r == (model_is_free(story, extent) ? 0 : ALLOC_E_TAKEN));
-	if (r == 0)
-		model_take(story, extent);
+	all[n++] = more;
+	for (size_t i = 0; i < story->n_extents; i++) {
+		size_t at = rand_below(&story->rand, n + 1);
+
+		all[n++] = all[at];
+		all[at] = story->extents[i];
+	}
+	tell(story, alloc_new(story->n_grains * GRAIN, &fresh) == 0);
+	r = alloc_take_all(fresh, all, n, &bad);
+	tell(story, r == (model_is_free(story, more) ? 0 : ALLOC_E_TAKEN));
+	if (r == 0) {
+		alloc_free(story->alloc);
+		story->alloc = fresh;
+		model_take(story, more);
+		return;
+	}
+	tell(story, bad.offset_bytes >= more.offset_bytes);
+	tell(story, alloc_used_bytes(fresh) == 0 && alloc_n_runs(fresh) == 1);
+	alloc_check(fresh);
+	alloc_free(fresh);
 }
 
 static void
@@ -236,7 +257,7 @@ do_something(struct story *story)
 	else if (dice < (fills ? 60 : 20))
 		do_take_pieces(story);
 	else if (dice < (fills ? 70 : 25))
-		do_take_at(story);
+		do_take_all(story);
 	else if (dice < 90)
 		do_give(story);
 	else if (dice < 98)

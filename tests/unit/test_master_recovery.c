@@ -105,6 +105,8 @@ REFUSED(object_of_no_tenant__is_refused, "UPDATE object SET tenant_id = 9")
 REFUSED(tenant_of_an_impossible_name__is_refused,
 	"INSERT INTO tenant (tenant_id, name) VALUES (2, 'a b')")
 REFUSED(tenant_default_under_another_name__is_refused, "UPDATE tenant SET name = 'other'")
+REFUSED(object_of_nothing_with_a_replica__is_refused,
+	"UPDATE object SET len_bytes = 0 WHERE key = CAST('one' AS BLOB)")
 REFUSED(object_of_negative_length__is_refused,
 	"UPDATE object SET len_bytes = -1 WHERE key = CAST('empty' AS BLOB)")
 REFUSED(key_that_is_empty__is_refused,
@@ -250,6 +252,7 @@ main(void)
 		WORLD_TEST(tenant_of_an_impossible_name__is_refused),
 		WORLD_TEST(tenant_default_under_another_name__is_refused),
 		WORLD_TEST(next_id_below_what_is_stored__is_raised_above_it),
+		WORLD_TEST(object_of_nothing_with_a_replica__is_refused),
 		WORLD_TEST(object_of_negative_length__is_refused),
 		WORLD_TEST(key_that_is_empty__is_refused),
 		WORLD_TEST(key_with_a_nul__is_refused),

@@ -458,6 +458,32 @@ struct tiffin_event {
 TIFFIN_API int tiffin_events(struct tiffin_client *client, uint64_t *cursor, uint32_t wait_ms,
 			     int (*fn)(void *arg, const struct tiffin_event *event), void *arg);
 
+/* ---- settings ------------------------------------------------------------------- */
+
+/* One that can change while the master works. */
+struct tiffin_setting {
+	const char *name, *unit, *help; /* valid during the call; unit "ms", "bytes", "%" or "" */
+	uint64_t value;                 /* in force */
+	uint64_t configured;            /* by the master's command line, file or default */
+	uint64_t least, most;
+};
+
+/* tiffin_settings -- call fn for each.  A result of fn other than 0 ends the walk and is returned.
+ */
+TIFFIN_API int tiffin_settings(struct tiffin_client *client,
+			       int (*fn)(void *arg, const struct tiffin_setting *setting),
+			       void *arg);
+
+/*
+ * tiffin_set -- change one, at once, and also for later starts of the master.
+ *
+ * value    as in tiffin.conf(5), "5s" or "80"; "": as configured.
+ * Errors: TIFFIN_E_NOT_FOUND: no such setting, or it can't change while the master works;
+ *         TIFFIN_E_INVALID: not such a value, tiffin_why() says why; TIFFIN_E_UNREACHABLE,
+ *         TIFFIN_E_TIMEOUT, TIFFIN_E_BUSY.
+ */
+TIFFIN_API int tiffin_set(struct tiffin_client *client, const char *name, const char *value);
+
 /* ---- tenants -------------------------------------------------------------------- */
 
 /* Of a quota 0 means that there is none. */

@@ -137,6 +137,13 @@ lease_runs(const struct object *object, uint64_t now_ms)
 	return object->lease_until_ms > now_ms;
 }
 
+/* tenant_order -- as tenant_put; NULL: as it was.
+ *
+ * gives:   *ret_words: what became of it.
+ * result:  0; 1: refused; -ENOMEM. */
+int tenant_order(struct master *master, const char *name, const int64_t *bytes,
+		 const int64_t *objects, const char **ret_words) MUST_CHECK;
+
 /* ---- room ---- */
 
 /* What is to go, and what has gone. */

@@ -97,6 +97,28 @@ put_one(struct master *master, const struct rec_tenant_set *set)
 }
 
 int
+tenant_order(struct master *master, const char *name, const int64_t *bytes, const int64_t *objects,
+	     const char **ret_words)
+{
+	struct rec_tenant_set set = {.name = span_of(name, strlen(name))};
+	uint32_t status;
+
+	if (bytes != NULL) {
+		set.flags |= TENANT_SET_BYTES;
+		set.quota_bytes = (uint64_t)*bytes;
+	}
+	if (objects != NULL) {
+		set.flags |= TENANT_SET_OBJECTS;
+		set.quota_objects = (uint64_t)*objects;
+	}
+	status = put_one(master, &set);
+	*ret_words = status == STATUS_OK ? "in the books" : status_meaning(status);
+	if (status == STATUS_UNAVAILABLE)
+		return err_new(-ENOMEM);
+	return status == STATUS_OK ? 0 : 1;
+}
+
+int
 handle_tenant_put(struct peer *peer, const struct msg_tenant_put *msg, struct buf *out)
 {
 	uint32_t *statuses = handle_statuses(peer, msg->n_tenants);

@@ -11,6 +11,7 @@
 
 #include "master/options.h"
 #include "master/server.h"
+#include "master/settings.h"
 #include "transfer/base/err.h"
 #include "transfer/base/home.h"
 #include "transfer/base/log.h"
@@ -193,12 +194,39 @@ code_of(int r)
 						       : EXIT_SYSTEM;
 }
 
+/* take_orders -- without them the master works all the same.  NULL: there are none. */
+static struct orders *
+take_orders(const struct master_options *opts, struct master *master, struct loop *loop)
+{
+	struct known_setting known[SETTINGS_MAX];
+	struct orders_config config = {
+		.db = opts->db,
+		.clock = clock_real(),
+		.known = known,
+		.n_known = settings_n(),
+		.wake = wake_loop,
+		.wake_arg = loop,
+	};
+	struct orders *orders;
+
+	assert(settings_n() <= array_len(known));
+	for (size_t i = 0; i < settings_n(); i++)
+		known[i] = settings_known(&master->configured, i);
+	if (orders_open(&config, &orders) < 0) {
+		log_event(LOG_WARN, "orders_none", "db=%s", opts->db);
+		return NULL;
+	}
+	master->orders = orders;
+	return orders;
+}
+
 static int
 keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
 	   const struct cluster_key *key)
 {
 	cleanup_with(store_close_at) struct store *store = NULL;
 	cleanup_with(master_free_at) struct master *master = NULL;
+	cleanup_with(orders_close_at) struct orders *orders = NULL;
 	struct rand rand;
 	struct store_config store_config = {
 		.path = opts->db,
@@ -236,6 +264,8 @@ keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
 	r = store_open(&store_config, &store, why, sizeof(why));
 	if (r == 0)
 		r = master_new(&config, &store, &master, why, sizeof(why));
+	if (r == 0)
+		orders = take_orders(opts, master, loop);
 	if (r != 0)
 		return program_fail(&program, code_of(r), why);
 	return serve(opts, master, loop, mode);

@@ -71,7 +71,7 @@ master_new(const struct master_config *config, struct store **store_taken,
 	master->clock = config->clock;
 	master->rand = config->rand;
 	master->key = config->key;
-	master->limits = config->limits;
+	master->limits = master->configured = config->limits;
 	master->now_ms = clock_ms(config->clock);
 	master->turn_at_ms = master->now_ms;
 	master->epoch = store_epoch(*store_taken);
@@ -171,6 +171,7 @@ master_free(struct master *master)
 	map_fini(&master->clients);
 	tenants_fini(&master->tenants);
 	events_fini(&master->events);
+	vec_fini(&master->fates);
 	gone_fini(&master->gone);
 	journal_fini(&master->journal);
 	arena_fini(&master->arena);

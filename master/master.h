@@ -30,6 +30,7 @@
 #include "master/put.h"
 #include "master/quarantine.h"
 #include "master/store.h"
+#include "master/store_orders.h"
 #include "master/proto/codec.h"
 #include "master/proto/status.h"
 #include "transfer/base/frame.h"
@@ -95,7 +96,10 @@ struct master {
 	struct rand *rand;
 	struct store *store;
 	struct cluster_key key;
-	struct master_limits limits;
+	struct master_limits limits;     /* in force */
+	struct master_limits configured; /* as the master was started */
+	struct orders *orders;           /* borrowed; NULL: nobody orders by SQL */
+	VEC(struct order_fate) fates;    /* to be told once they are committed */
 	struct master_counters counters;
 
 	uint64_t epoch;

@@ -11,12 +11,14 @@
  *      all_segments, AWAY      away for too long            LEAVING
  *      ghosts                  lease is over                extents rest
  *      quarantine              waited long enough           free; parked puts are tried again
+ *      orders.db               was written                  obeyed; the outcome goes into its rows
  *      open chunks             idle                         closed in the books
  *      tallies of events       a second old                 become events; who follows is told
  */
 #include <inttypes.h>
 
 #include "master/books.h"
+#include "master/settings.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
@@ -224,6 +226,7 @@ sweep(struct master *master)
 		return TURN_MS_IDLE; /* a busy loop turns many times a millisecond: once is enough
 				      */
 	measure_stall(master);
+	settings_obey(master);
 	sweep_clients(master);
 	sweep_strangers(master);
 	sweep_puts(master);

@@ -38,6 +38,8 @@ endfunction()
 add_texts(schema sql_schemas sql_schema_)
 add_texts(query sql_queries sql_)
 add_texts(admin sql_admins sql_admin_)
+add_texts(orders sql_orders_schemas sql_orders_schema_)
+add_texts(orders/query sql_orders_queries sql_orders_query_)
 
 set(head "/* SPDX-License-Identifier: Apache-2.0 */\n/* Made by sql/sql_text.cmake from the files beside it: change those. */\n")
 file(WRITE "${OUT_DIR}/sql_text.h" "${head}#ifndef SQL_SQL_TEXT_H\n#define SQL_SQL_TEXT_H\n\n#include <stddef.h>\n

@@ -34,7 +34,10 @@ write api_pages man/api_header.c
 
 # That a reference leads somewhere is judged here: mandoc would look at what is installed.
 pages=$(find man "$dir/man3" -name '*.[1-8]' -type f | sort)
-found "$(mandoc -Tlint $pages 2>&1 | grep -vE 'manual not|found: Xr|makewhatis' | sed "s|$dir/||")"
+found "$({ # its two outputs, one behind the other: written into one they tear each other's lines
+	mandoc -Tlint $pages 2>"$dir/errors"
+	cat "$dir/errors"
+} | grep -vE 'manual not|found: Xr|makewhatis' | sed "s|$dir/||")"
 names=$(find man "$dir/man3" -name '*.[1-8]' | sed 's|.*/||')
 found "$(grep -hoE '\.Xr tiffin[a-z_.-]* [1-8]|\.It Xr tiffin[a-z_.-]* [1-8]' $pages | sed 's|.*Xr ||; s| |.|' | sort -u |
 	while read -r name; do

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "master/settings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "master/books.h"
+#include "master/options.h"
+#include "transfer/base/log.h"
+
+static const struct {
+	const char *name;
+	size_t option_at, limit_at;
+} settings[] = {
+#define OPTION(kind, field, unit, def, min, max, help)
+#define SETTING(field)                                                                             \
+	{#field, offsetof(struct master_options, field), offsetof(struct master_limits, field)},
+#include "master/options.def"
+#undef OPTION
+};
+
+static const uint64_t *
+value_at(const void *base, size_t at)
+{
+	return (const void *)((const char *)base + at);
+}
+
+static const struct option_def *
+def_of(const char *name)
+{
+	for (size_t i = 0; i < master_options_list.n; i++)
+		if (strcmp(master_options_list.defs[i].name, name) == 0)
+			return &master_options_list.defs[i];
+	assert(false); /* every SETTING has its OPTION */
+	return NULL;
+}
+
+size_t
+settings_n(void)
+{
+	return array_len(settings);
+}
+
+uint64_t
+settings_value(const struct master_limits *limits, size_t at)
+{
+	return *value_at(limits, settings[at].limit_at);
+}
+
+struct known_setting
+settings_known(const struct master_limits *configured, size_t at)
+{
+	const struct option_def *def = def_of(settings[at].name);
+
+	return (struct known_setting){
+		.name = def->name,
+		.unit = def->unit,
+		.help = def->help,
+		.least = def->min,
+		.most = def->max,
+		.configured = settings_value(configured, at),
+	};
+}
+
+static size_t
+find(const char *name)
+{
+	for (size_t i = 0; i < array_len(settings); i++)
+		if (strcmp(settings[i].name, name) == 0)
+			return i;
+	return array_len(settings);
+}
+
+/* parse -- as the command line would.  0 or -EINVAL with why. */
+static int
+parse(size_t at, const char *text, uint64_t *ret_value, char *why, size_t why_cap)
+{
+	struct master_options opts;
+	int r;
+
+	snprintf(why, why_cap, "out of memory");
+	if (options_init(&master_options_list, &opts) < 0)
+		return -EINVAL;
+	r = options_set(&master_options_list, &opts, settings[at].name, text, why, why_cap);
+	*ret_value = *value_at(&opts, settings[at].option_at);
+	options_fini(&master_options_list, &opts);
+	return r;
+}
+
+/* change -- judge it together with the others, then it is in force. */
+static int
+change(struct master *master, size_t at, uint64_t value, char *why, size_t why_cap)
+{
+	struct master_limits limits = master->limits;
+	uint64_t *to = (uint64_t *)(void *)((char *)&limits + settings[at].limit_at);
+	uint64_t before = *to;
+
+	*to = value;
+	if (limits.evict_low_pct >= limits.evict_high_pct) {
+		snprintf(why, why_cap, "evict_low_pct must be below evict_high_pct (%" PRIu64 ")",
+			 limits.evict_high_pct);
+		return SETTING_E_WRONG;
+	}
+	snprintf(why, why_cap, "%s: %" PRIu64 ", was %" PRIu64, settings[at].name, value, before);
+	if (value == before)
+		return 0;
+	master->limits = limits;
+	log_event(LOG_INFO, "setting_changed", "name=%s value=%" PRIu64 " before=%" PRIu64,
+		  settings[at].name, value, before);
+	event_tell(master, EVENT_setting_changed, 0, "%s", why);
+	return 0;
+}
+
+int
+settings_set(struct master *master, const char *name, const char *text, char *why, size_t why_cap)
+{
+	size_t at = find(name);
+	uint64_t value = 0;
+	int r;
+
+	if (at == array_len(settings)) {
+		snprintf(why, why_cap, "%s: no setting that can change while the master works",
+			 name);
+		return SETTING_E_UNKNOWN;
+	}
+	if (text[0] == '\0')
+		value = settings_value(&master->configured, at);
+	else if (parse(at, text, &value, why, why_cap) < 0)
+		return SETTING_E_WRONG;
+	r = change(master, at, value, why, why_cap);
+	if (r == 0 && master->orders != NULL &&
+	    !orders_keep(master->orders, name, text[0] == '\0' ? NULL : &value))
+		log_event(LOG_WARN, "setting_not_kept", "name=%s", name);
+	return r;
+}
+
+/* ---- orders.db --------------------------------------------------------------------------- */
+
+static const struct order *
+ordered(const struct orders_news *news, const char *name)
+{
+	for (size_t i = 0; i < news->orders.n; i++)
+		if (news->orders.at[i].kind == ORDER_SETTING &&
+		    strcmp(news->orders.at[i].name, name) == 0)
+			return &news->orders.at[i];
+	return NULL;
+}
+
+static int
+obey_setting(struct master *master, size_t at, const struct order *order, char *why, size_t why_cap)
+{
+	const struct option_def *def = def_of(settings[at].name);
+	uint64_t value = order == NULL ? settings_value(&master->configured, at)
+				       : (uint64_t)order->values[0];
+
+	if (order != NULL && (order->values[0] < 0 || value < def->min || value > def->max)) {
+		snprintf(why, why_cap, "%" PRId64 " is out of range", order->values[0]);
+		return SETTING_E_WRONG;
+	}
+	return change(master, at, value, why, why_cap);
+}
+
+static void
+report(struct master *master, const struct order *order, bool is_done, const char *words)
+{
+	if (!order->is_new)
+		return;
+	orders_tell(master->orders, order, is_done, words);
+	event_tell(master, is_done ? EVENT_order_done : EVENT_order_refused, 0, "%s: %s",
+		   order->name, words);
+}
+
+/* Two rounds: of two that belong together either may have to come first. */
+static void
+obey_settings(struct master *master, const struct orders_news *news)
+{
+	char why[ORDER_WORDS_MAX];
+
+	for (size_t i = 0; i < 2 * array_len(settings); i++) {
+		size_t at = i % array_len(settings);
+		const struct order *order = ordered(news, settings[at].name);
+		int r = obey_setting(master, at, order, why, sizeof(why));
+
+		if (order != NULL && i >= array_len(settings))
+			report(master, order, r == 0, why);
+	}
+}
+
+/* obey_quota -- it stands in the books; its outcome is told when it is committed there. */
+static void
+obey_quota(struct master *master, const struct order *order)
+{
+	struct order_fate fate = {.order = *order};
+	const char *words = "";
+	int r = vec_reserve(&master->fates, master->fates.n + 1);
+
+	if (r == 0)
+		r = tenant_order(master, order->name,
+				 order->has_values[0] ? &order->values[0] : NULL,
+				 order->has_values[1] ? &order->values[1] : NULL, &words);
+	if (r < 0) {
+		report(master, order, false, "out of memory: order it again");
+		return;
+	}
+	fate.is_done = r == 0;
+	/* a batch without records is never handed over */
+	fate.batch = master->journal.n_records > 0 ? master->batch : master->batch - 1;
+	snprintf(fate.words, sizeof(fate.words), "%s", words);
+	r = vec_push(&master->fates, fate);
+	assert(r == 0);
+}
+
+static void
+report_committed(struct master *master)
+{
+	size_t n = 0;
+
+	for (; n < master->fates.n && master->fates.at[n].batch <= master->progress.committed; n++)
+		report(master, &master->fates.at[n].order, master->fates.at[n].is_done,
+		       master->fates.at[n].words);
+	if (n == 0)
+		return;
+	master->fates.n -= n;
+	memmove(master->fates.at, master->fates.at + n,
+		master->fates.n * sizeof(*master->fates.at));
+}
+
+void
+settings_obey(struct master *master)
+{
+	struct orders_news news;
+
+	if (master->orders == NULL)
+		return;
+	report_committed(master);
+	if (master->progress.is_stalled || !orders_take(master->orders, &news))
+		return;
+	if (news.has_state && news.state != ORDERS_WELL)
+		event_tell(master, EVENT_orders_unreadable, 0, "%s", news.why);
+	if (news.has_orders)
+		obey_settings(master, &news);
+	for (size_t i = 0; i < news.orders.n; i++)
+		if (news.orders.at[i].kind == ORDER_QUOTA)
+			obey_quota(master, &news.orders.at[i]);
+	orders_news_fini(&news);
+}

@@ -9,43 +9,37 @@
 static void
 forked_child__gets_an_error_from_its_parents_client_and_lives(void **state)
 {
-	struct world w;
+	struct world *w = *state;
 	uint8_t byte;
 	int status;
 	pid_t pid;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
 
 	pid = fork();
 	if (pid == 0) {
-		int r = world_get(&w, "a", &byte, 1, NULL);
+		int r = world_get(w, "a", &byte, 1, NULL);
 
-		tiffin_close(w.client);
+		tiffin_close(w->client);
 		_exit(r == TIFFIN_E_FORKED ? 0 : 1);
 	}
 
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(world_get(&w, "a", &byte, 1, NULL), TIFFIN_E_TOO_SMALL);
-	world_fini(&w);
+	assert_int_equal(world_get(w, "a", &byte, 1, NULL), TIFFIN_E_TOO_SMALL);
 }
 
 static void
 client_that_closes__refuses_calls(void **state)
 {
-	struct world w;
+	struct world *w = *state;
 
-	(void)state;
-	world_init(&w, NULL);
-	atomic_store(&w.client->is_closing, true);
+	atomic_store(&w->client->is_closing, true);
 
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), TIFFIN_E_CLOSED);
-	assert_int_equal(tiffin_ping(w.client), TIFFIN_E_CLOSED);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), TIFFIN_E_CLOSED);
+	assert_int_equal(tiffin_ping(w->client), TIFFIN_E_CLOSED);
 
-	assert_int_equal(w.n_heard[MSG_put_start], 0);
-	world_fini(&w);
+	assert_int_equal(w->n_heard[MSG_put_start], 0);
 }
 
 static void
@@ -58,213 +52,183 @@ close_meanwhile(struct world *w, uint16_t type)
 static void
 call_under_way__when_the_client_closes__ends_as_closed(void **state)
 {
+	struct world *w = *state;
 	uint8_t bytes[5];
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
-	w.on_call = close_meanwhile;
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	w->on_call = close_meanwhile;
 
-	assert_int_equal(world_get(&w, "a", bytes, 5, NULL), TIFFIN_E_CLOSED);
-
-	world_fini(&w);
+	assert_int_equal(world_get(w, "a", bytes, 5, NULL), TIFFIN_E_CLOSED);
 }
 
 static void
 fence__of_ourselves__waits_for_the_writes_of_before_and_no_others(void **state)
 {
-	struct world w;
+	struct world *w = *state;
 	struct writing_span before, after;
 	struct writing_era era;
 
-	(void)state;
-	world_init(&w, NULL);
-	era = writing_era(w.client);
-	assert_true(writing_begin(w.client, &before, &era));
-	w.fence_id = 31;
-	w.fence_client = w.client->client_id;
+	era = writing_era(w->client);
+	assert_true(writing_begin(w->client, &before, &era));
+	w->fence_id = 31;
+	w->fence_client = w->client->client_id;
 
-	client_tick(w.client);
-	assert_true(writing_begin(w.client, &after, &era));
-	client_tick(w.client);
-	assert_int_equal(w.last_fenced, 0);
+	client_tick(w->client);
+	assert_true(writing_begin(w->client, &after, &era));
+	client_tick(w->client);
+	assert_int_equal(w->last_fenced, 0);
 
-	writing_finish(w.client, &before);
-	client_tick(w.client);
-	assert_int_equal(w.last_fenced, 31);
+	writing_finish(w->client, &before);
+	client_tick(w->client);
+	assert_int_equal(w->last_fenced, 31);
 
-	writing_finish(w.client, &after);
-	world_fini(&w);
+	writing_finish(w->client, &after);
 }
 
 static void
 fence__ordered_by_a_ping__is_carried_out_and_told_at_once(void **state)
 {
-	struct world w;
+	struct world *w = *state;
 
-	(void)state;
-	world_init(&w, NULL);
-	w.fence_id = 31;
-	w.fence_client = 4;
+	w->fence_id = 31;
+	w->fence_client = 4;
 
-	client_tick(w.client);
+	client_tick(w->client);
 
-	assert_int_equal(w.last_fenced, 31);
-	assert_int_equal(w.n_heard[MSG_ping], 2);
-	assert_int_equal(w.fence_id, 0);
-	client_tick(w.client);
-	assert_int_equal(w.n_heard[MSG_ping], 3);
-	world_fini(&w);
+	assert_int_equal(w->last_fenced, 31);
+	assert_int_equal(w->n_heard[MSG_ping], 2);
+	assert_int_equal(w->fence_id, 0);
+	client_tick(w->client);
+	assert_int_equal(w->n_heard[MSG_ping], 3);
 }
 
 static void
 mount__after_a_new_master__is_said_again_with_a_new_secret(void **state)
 {
+	struct world *w = *state;
 	const struct lent_config config = {.size_bytes = 1 << 20};
 	uint8_t secret[TOKEN_SECRET_BYTES];
 	struct serve *none = NULL;
 	struct lent *lent, *same;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(lent_open(&config, &w.rand, &lent), 0);
+	assert_int_equal(lent_open(&config, &w->rand, &lent), 0);
 	same = lent;
-	assert_int_equal(mount_add(w.client, "mine", &lent, &none, UINT64_MAX), 0);
-	assert_true(mount_is_ours(w.client, same->segment_id));
+	assert_int_equal(mount_add(w->client, "mine", &lent, &none, UINT64_MAX), 0);
+	assert_true(mount_is_ours(w->client, same->segment_id));
 	memcpy(secret, same->secret, sizeof(secret));
-	client_tick(w.client);
-	assert_int_equal(w.n_heard[MSG_mount_segment], 1);
+	client_tick(w->client);
+	assert_int_equal(w->n_heard[MSG_mount_segment], 1);
 
-	w.session.n_joins++;
-	w.session.master_epoch++;
-	client_tick(w.client);
+	w->session.n_joins++;
+	w->session.master_epoch++;
+	client_tick(w->client);
 
-	assert_int_equal(w.n_heard[MSG_mount_segment], 2);
+	assert_int_equal(w->n_heard[MSG_mount_segment], 2);
 	assert_memory_not_equal(secret, same->secret, sizeof(secret));
-	mount_close_all(w.client, UINT64_MAX);
-	world_fini(&w);
+	mount_close_all(w->client, UINT64_MAX);
 }
 
 static void
 mount__said_again__names_ourselves_if_we_ever_write(void **state)
 {
+	struct world *w = *state;
 	const struct lent_config config = {.size_bytes = 1 << 20};
 	struct serve *none = NULL;
 	struct lent *lent;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(lent_open(&config, &w.rand, &lent), 0);
-	assert_int_equal(mount_add(w.client, "mine", &lent, &none, UINT64_MAX), 0);
-	world_rejoin(&w);
-	client_tick(w.client);
-	assert_int_equal(w.n_heard[MSG_mount_segment], 2);
-	assert_int_equal(w.n_writers, 0);
+	assert_int_equal(lent_open(&config, &w->rand, &lent), 0);
+	assert_int_equal(mount_add(w->client, "mine", &lent, &none, UINT64_MAX), 0);
+	world_rejoin(w);
+	client_tick(w->client);
+	assert_int_equal(w->n_heard[MSG_mount_segment], 2);
+	assert_int_equal(w->n_writers, 0);
 
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
-	world_rejoin(&w);
-	client_tick(w.client);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	world_rejoin(w);
+	client_tick(w->client);
 
-	assert_int_equal(w.n_heard[MSG_mount_segment], 3);
-	assert_int_equal(w.n_writers, 1);
-	mount_close_all(w.client, UINT64_MAX);
-	world_fini(&w);
+	assert_int_equal(w->n_heard[MSG_mount_segment], 3);
+	assert_int_equal(w->n_writers, 1);
+	mount_close_all(w->client, UINT64_MAX);
 }
 
 static void
 mount__of_memory_lent_before__voids_grants_of_before(void **state)
 {
+	struct world *w = *state;
 	const struct lent_config config = {.size_bytes = 1 << 20};
 	struct serve *none = NULL;
 	struct writing_span span;
 	struct writing_era era;
 	struct lent *lent;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(lent_open(&config, &w.rand, &lent), 0);
+	assert_int_equal(lent_open(&config, &w->rand, &lent), 0);
 	lent->was_adopted = true;
-	era = writing_era(w.client);
+	era = writing_era(w->client);
 
-	assert_int_equal(mount_add(w.client, "mine", &lent, &none, UINT64_MAX), 0);
+	assert_int_equal(mount_add(w->client, "mine", &lent, &none, UINT64_MAX), 0);
 
-	assert_int_equal(w.n_writers, 1);
-	assert_false(writing_begin(w.client, &span, &era));
-	mount_close_all(w.client, UINT64_MAX);
-	world_fini(&w);
+	assert_int_equal(w->n_writers, 1);
+	assert_false(writing_begin(w->client, &span, &era));
+	mount_close_all(w->client, UINT64_MAX);
 }
 
 static void
 mount__after_a_broken_line_to_the_same_master__is_not_said_again(void **state)
 {
+	struct world *w = *state;
 	const struct lent_config config = {.size_bytes = 1 << 20};
 	struct serve *none = NULL;
 	struct lent *lent;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(lent_open(&config, &w.rand, &lent), 0);
-	assert_int_equal(mount_add(w.client, "mine", &lent, &none, UINT64_MAX), 0);
+	assert_int_equal(lent_open(&config, &w->rand, &lent), 0);
+	assert_int_equal(mount_add(w->client, "mine", &lent, &none, UINT64_MAX), 0);
 
-	w.session.n_joins++;
-	w.session.was_known = true;
-	client_tick(w.client);
+	w->session.n_joins++;
+	w->session.was_known = true;
+	client_tick(w->client);
 
-	assert_int_equal(w.n_heard[MSG_mount_segment], 1);
-	mount_close_all(w.client, UINT64_MAX);
-	world_fini(&w);
+	assert_int_equal(w->n_heard[MSG_mount_segment], 1);
+	mount_close_all(w->client, UINT64_MAX);
 }
 
 static void
 mount__with_bad_options__answers_invalid(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_mount_options options = {.struct_bytes = sizeof(options),
 					       .size_bytes = 1 << 20};
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-
-	assert_int_equal(tiffin_mount(w.client, NULL, NULL), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_mount(w->client, NULL, NULL), TIFFIN_E_INVALID);
 	options.size_bytes = 4096;
-	assert_int_equal(tiffin_mount(w.client, &options, NULL), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_mount(w->client, &options, NULL), TIFFIN_E_INVALID);
 	options.size_bytes = (1 << 20) + 1;
-	assert_int_equal(tiffin_mount(w.client, &options, NULL), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_mount(w->client, &options, NULL), TIFFIN_E_INVALID);
 	options.size_bytes = 1 << 20;
 	options.name = "two words";
-	assert_int_equal(tiffin_mount(w.client, &options, NULL), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_mount(w->client, &options, NULL), TIFFIN_E_INVALID);
 	options.name = "fine";
 	options.listen = "nonsense";
-	assert_int_equal(tiffin_mount(w.client, &options, NULL), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_mount(w->client, &options, NULL), TIFFIN_E_INVALID);
 	options.listen = "0.0.0.0:0"; /* open to the network, and there is no cluster key */
-	assert_int_equal(tiffin_mount(w.client, &options, NULL), TIFFIN_E_DENIED);
-	assert_int_equal(tiffin_unmount(w.client, 4), TIFFIN_E_NOT_FOUND);
-	assert_int_equal(w.n_heard[MSG_mount_segment], 0);
-	world_fini(&w);
+	assert_int_equal(tiffin_mount(w->client, &options, NULL), TIFFIN_E_DENIED);
+	assert_int_equal(tiffin_unmount(w->client, 4), TIFFIN_E_NOT_FOUND);
+	assert_int_equal(w->n_heard[MSG_mount_segment], 0);
 }
 
 static void
 registered_memory__may_not_overlap(void **state)
 {
+	struct world *w = *state;
 	static char room[100];
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-
-	assert_int_equal(tiffin_register(w.client, room, 50), 0);
-	assert_int_equal(tiffin_register(w.client, room + 49, 10), TIFFIN_E_INVALID);
-	assert_int_equal(tiffin_register(w.client, room + 50, 50), 0);
-	assert_int_equal(tiffin_register(w.client, NULL, 1), TIFFIN_E_INVALID);
-	assert_int_equal(tiffin_register(w.client, room, SIZE_MAX), TIFFIN_E_INVALID);
-	assert_int_equal(tiffin_unregister(w.client, room), 0);
-	assert_int_equal(tiffin_unregister(w.client, room), TIFFIN_E_INVALID);
-	world_fini(&w);
+	assert_int_equal(tiffin_register(w->client, room, 50), 0);
+	assert_int_equal(tiffin_register(w->client, room + 49, 10), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_register(w->client, room + 50, 50), 0);
+	assert_int_equal(tiffin_register(w->client, NULL, 1), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_register(w->client, room, SIZE_MAX), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_unregister(w->client, room), 0);
+	assert_int_equal(tiffin_unregister(w->client, room), TIFFIN_E_INVALID);
 }
 
 static void
@@ -306,17 +270,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forked_child__gets_an_error_from_its_parents_client_and_lives),
-		cmocka_unit_test(client_that_closes__refuses_calls),
-		cmocka_unit_test(call_under_way__when_the_client_closes__ends_as_closed),
-		cmocka_unit_test(fence__ordered_by_a_ping__is_carried_out_and_told_at_once),
-		cmocka_unit_test(fence__of_ourselves__waits_for_the_writes_of_before_and_no_others),
-		cmocka_unit_test(mount__after_a_new_master__is_said_again_with_a_new_secret),
-		cmocka_unit_test(mount__said_again__names_ourselves_if_we_ever_write),
-		cmocka_unit_test(mount__of_memory_lent_before__voids_grants_of_before),
-		cmocka_unit_test(mount__after_a_broken_line_to_the_same_master__is_not_said_again),
-		cmocka_unit_test(mount__with_bad_options__answers_invalid),
-		cmocka_unit_test(registered_memory__may_not_overlap),
+		world_test(forked_child__gets_an_error_from_its_parents_client_and_lives),
+		world_test(client_that_closes__refuses_calls),
+		world_test(call_under_way__when_the_client_closes__ends_as_closed),
+		world_test(fence__ordered_by_a_ping__is_carried_out_and_told_at_once),
+		world_test(fence__of_ourselves__waits_for_the_writes_of_before_and_no_others),
+		world_test(mount__after_a_new_master__is_said_again_with_a_new_secret),
+		world_test(mount__said_again__names_ourselves_if_we_ever_write),
+		world_test(mount__of_memory_lent_before__voids_grants_of_before),
+		world_test(mount__after_a_broken_line_to_the_same_master__is_not_said_again),
+		world_test(mount__with_bad_options__answers_invalid),
+		world_test(registered_memory__may_not_overlap),
 		cmocka_unit_test(open__with_bad_options__answers_invalid_and_says_which),
 		cmocka_unit_test(open__where_no_master_is__is_unreachable),
 	};

@@ -24,192 +24,166 @@ read_view(struct tiffin_view *view, uint64_t at, size_t n)
 static void
 kept_lease__is_renewed_at_its_half_by_the_tick(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *view;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
-	view = open_view(&w, "a");
-	client_tick(w.client);
-	assert_int_equal(w.n_heard[MSG_renew_lease], 0);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	view = open_view(w, "a");
+	client_tick(w->client);
+	assert_int_equal(w->n_heard[MSG_renew_lease], 0);
 
 	for (int i = 0; i < 20; i++) {
-		clock_fake_advance_ms(&w.clock, WORLD_LEASE_MS / 2);
-		client_tick(w.client);
+		clock_fake_advance_ms(&w->clock, WORLD_LEASE_MS / 2);
+		client_tick(w->client);
 	}
 
-	assert_int_equal(w.n_heard[MSG_renew_lease], 20);
+	assert_int_equal(w->n_heard[MSG_renew_lease], 20);
 	assert_int_equal(read_view(view, 0, 5), 0);
 	assert_memory_equal(seen, "bytes", 5);
 	tiffin_view_close(view);
-	world_fini(&w);
 }
 
 static void
 many_kept_leases__are_renewed_in_few_requests_and_each_goes_on(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *views[100];
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
 	for (size_t i = 0; i < 100; i++)
-		views[i] = open_view(&w, "a");
+		views[i] = open_view(w, "a");
 	for (size_t i = 0; i < 100; i += 3)
 		tiffin_view_close(views[i]);
 
-	clock_fake_advance_ms(&w.clock, WORLD_LEASE_MS / 2);
-	client_tick(w.client);
-	clock_fake_advance_ms(&w.clock, WORLD_LEASE_MS - 1);
-	w.link_outcome = LINK_E_LOST; /* so that a look can't win a lease back */
+	clock_fake_advance_ms(&w->clock, WORLD_LEASE_MS / 2);
+	client_tick(w->client);
+	clock_fake_advance_ms(&w->clock, WORLD_LEASE_MS - 1);
+	w->link_outcome = LINK_E_LOST; /* so that a look can't win a lease back */
 
-	assert_int_equal(w.n_heard[MSG_renew_lease], 2); /* 66 leases, 64 a request */
+	assert_int_equal(w->n_heard[MSG_renew_lease], 2); /* 66 leases, 64 a request */
 	for (size_t i = 0; i < 100; i++) {
 		if (i % 3 == 0)
 			continue;
 		assert_int_equal(tiffin_view_check(views[i]), 0);
 		tiffin_view_close(views[i]);
 	}
-	world_fini(&w);
 }
 
 static void
 lease_that_the_master_forgot__goes_on_when_the_object_is_the_same(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *view;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 2), 0);
-	view = open_view(&w, "a");
-	w.forgets_leases = true;
-	clock_fake_advance_ms(&w.clock, 10 * WORLD_LEASE_MS);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 2), 0);
+	view = open_view(w, "a");
+	w->forgets_leases = true;
+	clock_fake_advance_ms(&w->clock, 10 * WORLD_LEASE_MS);
 
 	assert_int_equal(tiffin_view_check(view), 0);
 	assert_int_equal(read_view(view, 0, 5), 0);
 
 	tiffin_view_close(view);
-	world_fini(&w);
 }
 
 static void
 lease_on_an_object_that_was_replaced__is_lost_for_good(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *view;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
-	view = open_view(&w, "a");
-	w.forgets_leases = true;
-	w.objects[0].object_id = 999; /* the same key and places, but another version */
-	clock_fake_advance_ms(&w.clock, WORLD_LEASE_MS);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	view = open_view(w, "a");
+	w->forgets_leases = true;
+	w->objects[0].object_id = 999; /* the same key and places, but another version */
+	clock_fake_advance_ms(&w->clock, WORLD_LEASE_MS);
 
 	assert_int_equal(read_view(view, 0, 5), TIFFIN_E_LEASE);
-	w.forgets_leases = false;
+	w->forgets_leases = false;
 	assert_int_equal(tiffin_view_check(view), TIFFIN_E_LEASE);
 
 	tiffin_view_close(view);
-	world_fini(&w);
 }
 
 static void
 lease_on_an_object_that_moved__is_lost(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *view;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
-	view = open_view(&w, "a");
-	w.forgets_leases = true;
-	w.objects[0].replicas[0].extents[0].offset_bytes += 4096;
-	clock_fake_advance_ms(&w.clock, WORLD_LEASE_MS);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	view = open_view(w, "a");
+	w->forgets_leases = true;
+	w->objects[0].replicas[0].extents[0].offset_bytes += 4096;
+	clock_fake_advance_ms(&w->clock, WORLD_LEASE_MS);
 
 	assert_int_equal(tiffin_view_check(view), TIFFIN_E_LEASE);
 
 	tiffin_view_close(view);
-	world_fini(&w);
 }
 
 static void
 lease__while_the_master_is_away__is_not_given_up_before_it_is_over(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *view;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
-	view = open_view(&w, "a");
-	w.link_outcome = LINK_E_LOST;
-	clock_fake_advance_ms(&w.clock, WORLD_LEASE_MS - 1);
-	client_tick(w.client);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	view = open_view(w, "a");
+	w->link_outcome = LINK_E_LOST;
+	clock_fake_advance_ms(&w->clock, WORLD_LEASE_MS - 1);
+	client_tick(w->client);
 	assert_int_equal(tiffin_view_check(view), 0);
 
-	clock_fake_advance_ms(&w.clock, 1);
+	clock_fake_advance_ms(&w->clock, 1);
 	assert_int_equal(tiffin_view_check(view), TIFFIN_E_LEASE);
 
-	w.link_outcome = 0;
+	w->link_outcome = 0;
 	assert_int_equal(tiffin_view_check(view), 0); /* it was never lost, only not proven */
 	tiffin_view_close(view);
-	world_fini(&w);
 }
 
 static void
 closed_view__gives_its_lease_back(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *view;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
-	view = open_view(&w, "a");
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	view = open_view(w, "a");
 
 	tiffin_view_close(view);
-	client_tick(w.client);
+	client_tick(w->client);
 
-	assert_int_equal(w.n_released, 1);
-	world_fini(&w);
+	assert_int_equal(w->n_released, 1);
 }
 
 static void
 releases__are_told_in_one_request_for_many(void **state)
 {
-	struct world w;
+	struct world *w = *state;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
 	for (int i = 0; i < RELEASES_MAX; i++)
-		assert_int_equal(world_get(&w, "a", seen, sizeof(seen), NULL), 0);
-	assert_int_equal(w.n_heard[MSG_release_lease], 0);
+		assert_int_equal(world_get(w, "a", seen, sizeof(seen), NULL), 0);
+	assert_int_equal(w->n_heard[MSG_release_lease], 0);
 
-	client_tick(w.client);
+	client_tick(w->client);
 
-	assert_int_equal(w.n_heard[MSG_release_lease], 1);
-	assert_int_equal(w.n_released, RELEASES_MAX);
-	world_fini(&w);
+	assert_int_equal(w->n_heard[MSG_release_lease], 1);
+	assert_int_equal(w->n_released, RELEASES_MAX);
 }
 
 static void
 view__lends_the_bytes_where_they_lie(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *view;
 	const void *bytes;
-	struct world w;
 	uint64_t len;
 
-	(void)state;
-	world_init(&w, NULL);
-	assert_int_equal(world_put(&w, "a", "bytes", 5, 1), 0);
-	view = open_view(&w, "a");
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	view = open_view(w, "a");
 
 	assert_int_equal(tiffin_view_borrow(view, 2, &bytes, &len), 0);
 
@@ -218,41 +192,35 @@ view__lends_the_bytes_where_they_lie(void **state)
 	assert_int_equal(tiffin_view_borrow(view, 5, &bytes, &len), TIFFIN_E_INVALID);
 	assert_int_equal(tiffin_view_check(view), 0);
 	tiffin_view_close(view);
-	world_fini(&w);
 }
 
 static void
 view__of_a_missing_key__is_not_found(void **state)
 {
+	struct world *w = *state;
 	struct tiffin_view *view = NULL;
-	struct world w;
 
-	(void)state;
-	world_init(&w, NULL);
-
-	assert_int_equal(tiffin_view_open(w.client, "nobody", &view), TIFFIN_E_NOT_FOUND);
+	assert_int_equal(tiffin_view_open(w->client, "nobody", &view), TIFFIN_E_NOT_FOUND);
 
 	assert_null(view);
 	assert_int_equal(read_view(NULL, 0, 1), TIFFIN_E_INVALID);
 	tiffin_view_close(NULL);
-	world_fini(&w);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kept_lease__is_renewed_at_its_half_by_the_tick),
-		cmocka_unit_test(many_kept_leases__are_renewed_in_few_requests_and_each_goes_on),
-		cmocka_unit_test(lease_that_the_master_forgot__goes_on_when_the_object_is_the_same),
-		cmocka_unit_test(lease_on_an_object_that_was_replaced__is_lost_for_good),
-		cmocka_unit_test(lease_on_an_object_that_moved__is_lost),
-		cmocka_unit_test(
-			lease__while_the_master_is_away__is_not_given_up_before_it_is_over),
-		cmocka_unit_test(closed_view__gives_its_lease_back),
-		cmocka_unit_test(releases__are_told_in_one_request_for_many),
-		cmocka_unit_test(view__lends_the_bytes_where_they_lie),
-		cmocka_unit_test(view__of_a_missing_key__is_not_found),
+		world_test(kept_lease__is_renewed_at_its_half_by_the_tick),
+		world_test(many_kept_leases__are_renewed_in_few_requests_and_each_goes_on),
+		world_test(lease_that_the_master_forgot__goes_on_when_the_object_is_the_same),
+		world_test(lease_on_an_object_that_was_replaced__is_lost_for_good),
+		world_test(lease_on_an_object_that_moved__is_lost),
+		world_test(lease__while_the_master_is_away__is_not_given_up_before_it_is_over),
+		world_test(closed_view__gives_its_lease_back),
+		world_test(releases__are_told_in_one_request_for_many),
+		world_test(view__lends_the_bytes_where_they_lie),
+		world_test(view__of_a_missing_key__is_not_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

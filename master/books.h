@@ -223,11 +223,20 @@ void watch_free(struct watch *watch);
 /* dispatch_release -- send what waited for what is committed, or synced, by now. */
 void dispatch_release(struct master *master);
 
-/* unpark -- room may be there: try the waiting ones again, or for the last time. */
+/*
+ * unpark -- room may be there: try the waiting ones again, in the order in which they came; those
+ * whose time is over for the last time.
+ *
+ * One that has waited for half of its time goes first: who comes later, or asks for less, would
+ * else take each piece of room before enough of it is there.
+ */
 void unpark(struct master *master, bool has_room);
 
 /* unpark_followers -- answer who waits for events: all when there are some, else those whose time
  * is over. */
 void unpark_followers(struct master *master, bool has_news);
+
+/* parked_goes_first -- is somebody waiting for whom a request that comes now must wait, too? */
+bool parked_goes_first(const struct master *master);
 
 #endif

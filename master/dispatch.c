@@ -196,6 +196,7 @@ run(struct peer *peer, const struct frame *frame)
 	peer->request_id = frame->request_id;
 	master->hold_batch = 0;
 	master->hold_sync = false;
+	master->wants_room = false;
 	master->why[0] = '\0';
 	arena_reset(&master->arena);
 	if (frame_begin(&peer->out, &at) < 0) {
@@ -373,16 +374,45 @@ wait_end(const struct master *master)
 static void
 follow(struct master *master, struct parked *parked)
 {
-	if (master->parked_until_ms == 0)
-		parked->until_ms = master->now_ms + master->follow_ms;
+	parked->until_ms = master->now_ms + master->follow_ms;
 	list_push_back(&master->followers, &parked->at_master);
+}
+
+/* is_first -- has it waited for half of its time?  Then nobody takes the room that it waits for. */
+static bool
+is_first(const struct master *master, const struct parked *parked)
+{
+	return parked->wants_room &&
+	       master->now_ms + master->limits.put_wait_ms / 2 >= parked->until_ms;
+}
+
+bool
+parked_goes_first(const struct master *master)
+{
+	if (master->trying != NULL)
+		return false;
+	list_each(&master->parked, link) {
+		const struct parked *parked = list_of(link, struct parked, at_master);
+
+		if (is_first(master, parked))
+			return true;
+		if (parked->wants_room)
+			return false; /* those behind it came later */
+	}
+	return false;
 }
 
 int
 park(struct master *master, struct peer *peer, const struct frame *frame)
 {
-	struct parked *parked = calloc(1, sizeof(*parked));
+	struct parked *parked;
 
+	if (master->trying != NULL) {
+		master->trying->waits_on = true;
+		master->trying->wants_room = master->wants_room;
+		return 0;
+	}
+	parked = calloc(1, sizeof(*parked));
 	if (parked == NULL)
 		return err_new(-ENOMEM);
 	buf_init(&parked->payload);
@@ -393,8 +423,8 @@ park(struct master *master, struct peer *peer, const struct frame *frame)
 	parked->peer = peer;
 	parked->type = frame->type;
 	parked->request_id = frame->request_id;
-	parked->until_ms =
-		master->parked_until_ms != 0 ? master->parked_until_ms : wait_end(master);
+	parked->wants_room = master->wants_room;
+	parked->until_ms = wait_end(master);
 	list_link_init(&parked->at_peer);
 	list_link_init(&parked->at_master);
 	list_push_back(&peer->parked, &parked->at_peer);
@@ -403,8 +433,7 @@ park(struct master *master, struct peer *peer, const struct frame *frame)
 		return 0;
 	}
 	list_push_back(&master->parked, &parked->at_master);
-	if (master->parked_until_ms == 0)
-		counter_add(&master->counters.puts_waited, 1);
+	counter_add(&master->counters.puts_waited, 1);
 	return 0;
 }
 
@@ -417,8 +446,8 @@ parked_free(struct parked *parked)
 	free(parked);
 }
 
-/* It stands at the end of the list again when it still finds no room, with the time it had left. */
-static void
+/* true: it found no room, and keeps its place and the time that it has left. */
+static bool
 try_again(struct master *master, struct parked *parked)
 {
 	struct frame frame = {
@@ -426,50 +455,44 @@ try_again(struct master *master, struct parked *parked)
 		.request_id = parked->request_id,
 		.payload = {buf_first(&parked->payload), buf_behind(&parked->payload)},
 	};
-	struct peer *peer = parked->peer;
 
-	list_remove(&parked->at_master);
-	master->parked_until_ms = parked->until_ms;
+	master->trying = parked;
+	parked->waits_on = false;
 	master->is_last_try = parked->until_ms <= master->now_ms;
-	run(peer, &frame);
-	master->parked_until_ms = 0;
+	run(parked->peer, &frame);
+	master->trying = NULL;
 	master->is_last_try = false;
+	if (parked->waits_on)
+		return true;
 	parked_free(parked);
+	return false;
 }
 
 void
 unpark(struct master *master, bool has_room)
 {
-	struct list_link *last = list_last(&master->parked);
-
-	if (last == NULL)
-		return;
-	for (bool is_last = false; !is_last;) {
-		struct list_link *link = list_first(&master->parked);
+	list_each_safe(&master->parked, link) {
 		struct parked *parked = list_of(link, struct parked, at_master);
+		bool goes_first = is_first(master, parked);
 
-		is_last = link == last;
 		if (!has_room && parked->until_ms > master->now_ms)
 			return;
-		try_again(master, parked);
+		if (try_again(master, parked)) {
+			if (is_first(master, parked))
+				return;
+			continue;
+		}
+		has_room |= goes_first; /* those behind it were not tried while it waited */
 	}
 }
 
 void
 unpark_followers(struct master *master, bool has_news)
 {
-	struct list_link *last = list_last(&master->followers);
-
-	for (bool is_last = last == NULL; !is_last;) {
-		struct list_link *link = list_first(&master->followers);
+	list_each_safe(&master->followers, link) {
 		struct parked *parked = list_of(link, struct parked, at_master);
 
-		is_last = link == last;
-		if (has_news || parked->until_ms <= master->now_ms) {
-			try_again(master, parked);
-		} else {
-			list_remove(link);
-			list_push_back(&master->followers, link);
-		}
+		if (has_news || parked->until_ms <= master->now_ms)
+			(void)try_again(master, parked);
 	}
 }

@@ -76,13 +76,16 @@ status_of(int outcome)
 }
 
 /*
- * No room: send on their way what may go, less what is going already, and wait; unless even an
- * empty box would be too small, or nothing moves: nothing rests, nobody is putting, nothing may go.
+ * No room for one item: send on their way what may go, less what is going already, and wait; unless
+ * even an empty box would be too small for it, or nothing moves: nothing rests, nobody is putting,
+ * nothing may go.
+ *
+ * all_bytes  of this and the items behind it, so that the request need not come back for each.
  */
 static bool
-make_room(struct master *master, uint64_t bytes)
+make_room(struct master *master, uint64_t bytes, uint64_t all_bytes)
 {
-	uint64_t wanted = num_add_sat(bytes, bytes / 4);
+	uint64_t wanted = num_min(all_bytes + all_bytes / 4, master->size_bytes);
 	uint64_t resting = master->quarantine.resting_bytes;
 	uint64_t coming = resting - master->quarantine.gated_bytes; /* surely, and soon */
 	uint64_t going = 0;
@@ -94,6 +97,7 @@ make_room(struct master *master, uint64_t bytes)
 	if (going == 0 && resting == 0 && list_is_empty(&master->puts))
 		return false;
 	store_want_sync(master->store);
+	master->wants_room = true;
 	return true;
 }
 
@@ -110,13 +114,16 @@ undo_all(struct master *master, struct started *started, uint32_t n)
 			put_undo(master, started[i].put);
 }
 
+/* Of item i and those behind it, as far as each of them may ever fit. */
 static uint64_t
-bytes_from(const struct msg_put_start *msg, uint32_t i)
+bytes_from(const struct master *master, const struct msg_put_start *msg, uint32_t i)
 {
 	uint64_t bytes = 0;
 
 	for (; i < msg->n_puts; i++)
-		bytes = num_add_sat(bytes, msg->puts[i].len_bytes * msg->replica_num);
+		if (msg->puts[i].len_bytes <= OBJECT_LEN_MAX &&
+		    may_hold(master, msg->puts[i].len_bytes * msg->replica_num))
+			bytes += msg->puts[i].len_bytes * msg->replica_num;
 	return bytes;
 }
 
@@ -197,7 +204,8 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 			continue;
 		}
 		r = put_open(master, peer->client, &wish, &started[i].put);
-		if (r == PUT_E_FULL && make_room(master, bytes_from(msg, i))) {
+		if (r == PUT_E_FULL && make_room(master, wish.len_bytes * wish.n_replicas,
+						 bytes_from(master, msg, i))) {
 			undo_all(master, started, i);
 			return HANDLE_PARK;
 		}
@@ -237,6 +245,10 @@ handle_put_start(struct peer *peer, const struct msg_put_start *msg, struct buf 
 	if (msg->replica_num < 1 || msg->replica_num > REPLICAS_MAX ||
 	    (msg->flags & ~(PUT_REPLACE | PUT_STRICT)) != 0)
 		return STATUS_INVALID;
+	if (parked_goes_first(master) && bytes_from(master, msg, 0) > 0) {
+		master->wants_room = true;
+		return HANDLE_PARK;
+	}
 	r = start_all(peer, msg, started);
 	if (r != STATUS_OK)
 		return r;
@@ -305,7 +317,8 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 	if (!num_add(put->room_bytes, msg->more_bytes, &room) || room > OBJECT_LEN_MAX)
 		return STATUS_INVALID;
 	r = put_grow(master, put, msg->more_bytes);
-	if (r == PUT_E_FULL && make_room(master, msg->more_bytes * put->n_wanted))
+	if (r == PUT_E_FULL &&
+	    make_room(master, msg->more_bytes * put->n_wanted, msg->more_bytes * put->n_wanted))
 		return HANDLE_PARK;
 	if (r == PUT_E_QUOTA && make_more_quota(peer, put, msg->more_bytes))
 		return HANDLE_PARK;

@@ -81,10 +81,12 @@ struct change {
 	uint8_t key[];
 };
 
-/* A put_start that waits for room. */
+/* A put_start or put_extend that waits for room. */
 struct parked {
 	struct list_link at_peer, at_master;
 	struct peer *peer;
+	bool waits_on;   /* it was tried, and found none */
+	bool wants_room; /* not, say, quota: room that comes free may be kept for it */
 	uint64_t until_ms;
 	uint64_t request_id;
 	uint16_t type;
@@ -153,8 +155,8 @@ struct master {
 	char why[320]; /* the request at hand: of its refusal, in words; "": what the status means
 			*/
 
-	/* while a parked request is tried again */
-	uint64_t parked_until_ms;
+	bool wants_room;       /* the request at hand is to be parked for want of room */
+	struct parked *trying; /* the parked request that is at hand, or NULL */
 	bool is_last_try;
 };
 

@@ -476,6 +476,63 @@ park_one(struct end *end, struct end *waiter)
 }
 
 static void
+put_that_waits__for_much__is_not_starved_by_those_who_ask_for_little(void **state)
+{
+	struct end *end = provider_of(*state, 4 * MIB);
+	struct world *w = end->world;
+	struct end *waiter = world_join(w, 12);
+	struct rec_put much = {span_of("much", 4), 3 * MIB};
+	uint64_t held[4], id, little[4];
+	char key[16];
+	uint32_t status;
+
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(key, sizeof(key), "held%u", i);
+		held[i] = end_start(end, key, 1 * MIB, 0, &status);
+		assert_int_equal(status, STATUS_OK);
+	}
+	id = SEND(waiter, put_start, .replica_num = 1, .n_puts = 1, .puts = &much);
+	for (unsigned i = 0; i < 4; i++) { /* room for one comes free, and another asks for it */
+		struct rec_put one = {span_of(key, 7), 1 * MIB};
+
+		snprintf(key, sizeof(key), "little%u", i);
+		world_pass_ms(w, 350);
+		assert_int_equal(end_revoke(end, held[i], true), STATUS_OK);
+		little[i] = SEND(end, put_start, .replica_num = 1, .n_puts = 1, .puts = &one);
+		world_turn(w);
+	}
+
+	assert_int_equal(end_status(end, little[0]), STATUS_OK);
+	assert_int_equal(end_status(end, little[3]), NO_ANSWER);
+	world_pass_ms(w, 1000);
+	assert_int_equal(end_status(waiter, id), STATUS_OK);
+}
+
+static void
+batch__with_one_item_that_never_fits__begins_the_other(void **state)
+{
+	struct end *end = provider_of(*state, 4 * MIB);
+	struct world *w = end->world;
+	struct rec_put puts[2] = {{span_of("fits", 4), 2 * MIB}, {span_of("never", 5), 5 * MIB}};
+	struct rep_put_start rep = {0};
+	char key[8];
+	uint64_t id;
+
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(key, sizeof(key), "old%u", i);
+		assert_int_not_equal(end_put(end, key, 1 * MIB), 0);
+	}
+	world_pass_ms(w, 6000); /* they may go */
+
+	id = SEND(end, put_start, .replica_num = 1, .n_puts = 2, .puts = puts);
+	world_pass_ms(w, 3000);
+
+	assert_int_equal(HEAR(end, id, put_start, &rep), STATUS_OK);
+	assert_int_equal(rep.places[0].status, STATUS_OK);
+	assert_int_equal(rep.places[1].status, STATUS_NO_SPACE);
+}
+
+static void
 put_that_waits__of_a_client_that_hangs_up__is_forgotten(void **state)
 {
 	struct end *end = provider_of(*state, 4 * MIB);
@@ -575,6 +632,8 @@ main(void)
 		WORLD_TEST(put__while_much_rests_behind_a_fence__evicts_all_the_same),
 		WORLD_TEST(put__longer_than_all_segments__fails_at_once),
 		WORLD_TEST(put_that_waits__begins_as_soon_as_another_gives_its_room_back),
+		WORLD_TEST(put_that_waits__for_much__is_not_starved_by_those_who_ask_for_little),
+		WORLD_TEST(batch__with_one_item_that_never_fits__begins_the_other),
 		WORLD_TEST(put_that_waits__of_a_client_that_hangs_up__is_forgotten),
 		WORLD_TEST(put_that_waits__of_a_client_that_came_back_by_another_way__is_forgotten),
 		WORLD_TEST(put_that_waits__of_a_client_that_leaves__is_forgotten),

@@ -209,6 +209,8 @@ put_types(void)
 static void
 put_talk(void)
 {
+	char limits[256];
+
 	puts(".Sh CONVERSATION");
 	say("The first request on a connection is hello, the second join; any other before them is "
 	    "answered with NOT_JOINED. When the cluster has a key, each side answers the other's "
@@ -224,6 +226,13 @@ put_talk(void)
 	puts(".Pp");
 	say("All promises are lengths of time. The client counts them from before it sent the "
 	    "request, the master from after it sent the reply, so that the client's end first.");
+	puts(".Pp");
+	snprintf(limits, sizeof(limits),
+		 "One client may have at most %d puts under way that have no room yet, and at most "
+		 "%d requests (%u bytes together) that wait for room. What is beyond is answered "
+		 "TOO_MANY, with a text that names the limit.",
+		 EMPTY_PUTS_MAX, PARKED_MAX, PARKED_BYTES_MAX);
+	say(limits);
 }
 
 static void

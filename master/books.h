@@ -210,8 +210,8 @@ void peer_detach(struct peer *peer);
 /* peer_break -- its owner is to hang up, soon. */
 void peer_break(struct peer *peer);
 
-/* park -- try this request again when there may be room, at latest after put_wait_ms. 0 or -ENOMEM.
- */
+/* park -- try this request again when there may be room, at latest after put_wait_ms.
+ * 0, STATUS_TOO_MANY (PARKED_MAX, PARKED_BYTES_MAX), -ENOMEM. */
 int park(struct master *master, struct peer *peer, const struct frame *frame) MUST_CHECK;
 
 void parked_free(struct parked *parked);

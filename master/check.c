@@ -463,6 +463,7 @@ static void
 check_client(const struct master *master, const struct client *client)
 {
 	size_t bytes = 0, held_bytes = 0;
+	uint32_t n_empty_puts = 0;
 
 	assert(map_get(&master->clients, client->id) == client);
 	assert(client->heard_ms <= master->now_ms);
@@ -472,8 +473,13 @@ check_client(const struct master *master, const struct client *client)
 	assert(count(&client->answers) == client->n_answers);
 	list_each(&client->segments, link)
 		assert(list_of(link, struct segment, at_client)->client == client);
-	list_each(&client->puts, link)
-		assert(list_of(link, struct put, at_client)->client == client);
+	list_each(&client->puts, link) {
+		const struct put *put = list_of(link, struct put, at_client);
+
+		assert(put->client == client);
+		n_empty_puts += put->is_empty;
+	}
+	assert(client->n_empty_puts == n_empty_puts);
 	list_each(&client->answers, link) {
 		const struct answer *answer = list_of(link, struct answer, at_client);
 
@@ -498,6 +504,7 @@ check_clients(const struct master *master)
 
 		assert(implies(peer->client != NULL, peer->client->peer == peer));
 		assert(implies(peer->client == NULL, list_is_empty(&peer->parked)));
+		assert(count(&peer->parked) == peer->n_parked && peer->n_parked <= PARKED_MAX);
 	}
 	list_each(&master->parked, link)
 		assert(list_of(link, struct parked, at_master)->peer->client != NULL);

@@ -41,6 +41,7 @@ struct client {
 	struct list puts;     /* struct put.at_client */
 	struct list answers;  /* struct answer.at_client, oldest first */
 	uint32_t n_segments, n_puts, n_answers;
+	uint32_t n_empty_puts;           /* of those puts, without room yet */
 	uint64_t newest_request_id;      /* no answer is of a later one */
 	size_t answer_bytes, held_bytes; /* of all answers; of those that wait to be committed */
 };

@@ -213,12 +213,12 @@ run(struct peer *peer, const struct frame *frame)
 
 	if (status == HANDLE_PARK) {
 		peer->out.end = peer->out.start + at;
-		if (park(master, peer, frame) == 0) {
+		status = park(master, peer, frame);
+		if (status == 0) {
 			if (answer != NULL)
 				answer_free(answer);
 			return;
 		}
-		status = STATUS_NO_SPACE;
 	}
 	if (status < 0) {
 		char trail[512];
@@ -412,6 +412,14 @@ park(struct master *master, struct peer *peer, const struct frame *frame)
 		master->trying->wants_room = master->wants_room;
 		return 0;
 	}
+	if (peer->n_parked >= PARKED_MAX ||
+	    peer->parked_bytes + cursor_left(&frame->payload) > PARKED_BYTES_MAX) {
+		why_refused(master,
+			    "at most %d puts of one client (and %u bytes of requests) may wait for "
+			    "room; wait for some of them",
+			    PARKED_MAX, PARKED_BYTES_MAX);
+		return STATUS_TOO_MANY;
+	}
 	parked = calloc(1, sizeof(*parked));
 	if (parked == NULL)
 		return err_new(-ENOMEM);
@@ -428,6 +436,8 @@ park(struct master *master, struct peer *peer, const struct frame *frame)
 	list_link_init(&parked->at_peer);
 	list_link_init(&parked->at_master);
 	list_push_back(&peer->parked, &parked->at_peer);
+	peer->n_parked++;
+	peer->parked_bytes += buf_len(&parked->payload);
 	if (parked->type == MSG_events) {
 		follow(master, parked);
 		return 0;
@@ -441,6 +451,8 @@ void
 parked_free(struct parked *parked)
 {
 	list_remove(&parked->at_peer);
+	parked->peer->n_parked--;
+	parked->peer->parked_bytes -= buf_len(&parked->payload);
 	list_remove(&parked->at_master);
 	buf_fini(&parked->payload);
 	free(parked);

@@ -204,6 +204,14 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 			continue;
 		}
 		r = put_open(master, peer->client, &wish, &started[i].put);
+		if (r == PUT_E_TOO_MANY) {
+			undo_all(master, started, i);
+			why_refused(master,
+				    "at most %d puts of one client may be under way without room; "
+				    "write to some of them, or end them",
+				    EMPTY_PUTS_MAX);
+			return STATUS_TOO_MANY;
+		}
 		if (r == PUT_E_FULL && make_room(master, wish.len_bytes * wish.n_replicas,
 						 bytes_from(master, msg, i))) {
 			undo_all(master, started, i);

@@ -59,6 +59,8 @@ struct peer {
 	uint8_t challenge[CHALLENGE_BYTES];
 	struct list watches;
 	struct list parked;
+	uint32_t n_parked;
+	size_t parked_bytes; /* of their payloads */
 	struct list_link at_master;
 	struct list_link at_strangers; /* master.strangers, while it has no client */
 	uint64_t strange_since_ms;

@@ -8,8 +8,7 @@
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
-#define IDS_RESERVED   (1u << 20)
-#define PUTS_SPARE_MAX 1024
+#define IDS_RESERVED (1u << 20)
 
 /* ---- the puts of a key ---- */
 
@@ -129,42 +128,18 @@ drop_copy(struct master *master, struct put *put, struct replica *rep, bool is_q
 	object_drop_replica(put->object, rep);
 }
 
-/* spare -- its memory is the next one's, unless there is plenty. */
+/* It is not empty any more, or is going. */
 static void
-spare(struct master *master, struct put *put)
+fill(struct put *put)
 {
-	if (master->n_spare_puts == PUTS_SPARE_MAX) {
-		free(put);
-		return;
-	}
-	put->next_same_key = master->spare_puts;
-	master->spare_puts = put;
-	master->n_spare_puts++;
-}
-
-/* take_spare -- or fresh memory, or NULL. */
-static struct put *
-take_spare(struct master *master)
-{
-	struct put *put = master->spare_puts;
-
-	if (put == NULL)
-		return malloc(sizeof(*put));
-	master->spare_puts = put->next_same_key;
-	master->n_spare_puts--;
-	return put;
-}
-
-void
-puts_free(struct master *master)
-{
-	while (master->spare_puts != NULL)
-		free(take_spare(master));
+	put->client->n_empty_puts -= put->is_empty;
+	put->is_empty = false;
 }
 
 static void
 put_free(struct master *master, struct put *put)
 {
+	fill(put);
 	if (list_link_is_on(&put->at_client)) {
 		list_remove(&put->at_client);
 		put->client->n_puts--;
@@ -173,7 +148,7 @@ put_free(struct master *master, struct put *put)
 	}
 	list_remove(&put->at_lease);
 	object_free(put->object);
-	spare(master, put);
+	put_spare(master, put);
 }
 
 /* Off the maps and lists; the object is the caller's now. */
@@ -294,7 +269,7 @@ put_new(struct master *master, struct client *client, const struct put_wish *wis
 
 	if (r < 0)
 		return err_up(r);
-	put = take_spare(master);
+	put = put_spare_take(master);
 	if (put == NULL)
 		return err_new(-ENOMEM);
 	*put = (struct put){
@@ -303,14 +278,18 @@ put_new(struct master *master, struct client *client, const struct put_wish *wis
 		.key_hash = hash,
 		.n_wanted = wish->n_replicas,
 		.replaces = wish->replaces,
+		.is_strict = wish->is_strict,
 	};
 	list_link_init(&put->at_client);
 	list_link_init(&put->at_lease);
+	assert(wish->n_preferred <= array_len(put->preferred));
+	for (size_t i = 0; i < wish->n_preferred; i++)
+		put->preferred[put->n_preferred++] = wish->preferred[i];
 
 	r = object_new(client->tenant, master->next_object_id, wish->key, wish->key_len,
 		       &put->object);
 	if (r < 0) {
-		spare(master, put);
+		put_spare(master, put);
 		return err_up(r);
 	}
 	r = enter_key(master, put);
@@ -357,6 +336,8 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 		return PUT_E_EXISTS;
 	if (!tenant_has_place(client->tenant, 1))
 		return PUT_E_QUOTA;
+	if (wish->len_bytes == 0 && client->n_empty_puts >= EMPTY_PUTS_MAX)
+		return PUT_E_TOO_MANY;
 
 	r = put_new(master, client, wish, hash, &put);
 	if (r < 0)
@@ -373,6 +354,8 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 	list_push_back(&client->puts, &put->at_client);
 	client->n_puts++;
 	client->tenant->n_puts++;
+	put->is_empty = wish->len_bytes == 0;
+	client->n_empty_puts += put->is_empty;
 	lease_anew(master, put);
 	counter_add(&master->counters.puts_started, 1);
 	counter_add(&master->counters.puts_under_way, 1);
@@ -447,7 +430,10 @@ grow_copies(struct master *master, struct put *put, uint64_t more_bytes)
 int
 put_grow(struct master *master, struct put *put, uint64_t more_bytes)
 {
-	struct put_wish wish = {.n_replicas = put->n_wanted};
+	struct put_wish wish = {.n_replicas = put->n_wanted,
+				.is_strict = put->is_strict,
+				.preferred = put->preferred,
+				.n_preferred = put->n_preferred};
 	int r = 0;
 
 	if (more_bytes > 0 && put->object->replicas != NULL)
@@ -461,6 +447,8 @@ put_grow(struct master *master, struct put *put, uint64_t more_bytes)
 		return r < 0 ? err_up(r) : r;
 
 	put->room_bytes += more_bytes;
+	if (more_bytes > 0)
+		fill(put);
 	lease_anew(master, put);
 	return 0;
 }

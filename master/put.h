@@ -17,6 +17,7 @@
 #define MASTER_PUT_H
 
 #include "master/object.h"
+#include "master/proto/limits.h"
 
 struct client;
 
@@ -30,8 +31,12 @@ struct put {
 	uint64_t key_hash;
 	uint64_t room_bytes;
 	uint64_t started_ms, lease_until_ms;
-	uint8_t n_wanted; /* copies asked for */
-	bool replaces;
+	/* as put_start asked: the room of a put begun without any is chosen later */
+	uint8_t n_wanted; /* copies */
+	uint8_t n_preferred;
+	bool replaces, is_strict;
+	bool is_empty; /* no room yet: counted in client.n_empty_puts */
+	uint64_t preferred[REPLICAS_MAX];
 };
 
 struct master;
@@ -54,6 +59,7 @@ enum put_outcome {
 	PUT_E_AWAY, /* no provider of it is in touch: whether its bytes are there nobody knows */
 	PUT_E_NO_SEGMENT, /* nobody lends memory (or, strict, not enough do) */
 	PUT_E_QUOTA,      /* its tenant may hold no more now; making room may help */
+	PUT_E_TOO_MANY,   /* empty puts of this client: EMPTY_PUTS_MAX */
 };
 
 /* put_open -- reserve room and begin.  0, put_outcome, -ENOMEM; then nothing has changed. */
@@ -94,5 +100,10 @@ void put_lose_replica(struct master *master, struct put *put, struct replica *re
 
 /* puts_free -- the memory that ended puts have left for the next ones. */
 void puts_free(struct master *master);
+
+/* put_spare -- its memory is the next one's, unless there is plenty.  put_spare_take -- or fresh
+ * memory; NULL: there is none.  (put_spare.c) */
+void put_spare(struct master *master, struct put *put);
+struct put *put_spare_take(struct master *master);
 
 #endif

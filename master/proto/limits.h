@@ -16,4 +16,9 @@
 #define SEGMENTS_MAX   64   /* segments of one mount request */
 #define OBJECT_LEN_MAX (1ull << 44)
 
+/* What one client may have under way at the master at once; more is answered TOO_MANY. */
+#define EMPTY_PUTS_MAX   4096        /* puts begun with no room, and not extended yet */
+#define PARKED_MAX       256         /* requests that wait for room */
+#define PARKED_BYTES_MAX (16u << 20) /* of those requests together */
+
 #endif

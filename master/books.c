@@ -59,11 +59,10 @@ hold_found(struct master *master, struct key *found)
 	return object;
 }
 
-struct object *
-books_find(struct master *master, struct tenant *tenant, const uint8_t *key, size_t key_len)
+/* found_object -- what the index says of that key, its answer held until it is committed. */
+static struct object *
+found_object(struct master *master, struct key *found, const uint8_t *key, size_t key_len)
 {
-	struct key *found = index_get(tenant->index, key, key_len);
-
 	if (found != NULL)
 		return hold_found(master, found);
 	hold_miss(master, key, key_len);
@@ -80,6 +79,12 @@ books_find_hashed(struct master *master, struct tenant *tenant, const uint8_t *k
 		return hold_found(master, found);
 	books_miss(master, hash);
 	return NULL;
+}
+
+struct object *
+books_find(struct master *master, struct tenant *tenant, const uint8_t *key, size_t key_len)
+{
+	return found_object(master, index_get(tenant->index, key, key_len), key, key_len);
 }
 
 /*
@@ -101,27 +106,31 @@ find_some(struct master *master, const struct tenant *tenant, const struct rec_k
 	for (uint32_t i = 0; i < n; i++)
 		probes[i] = (struct index_probe){keys[i].key.at, keys[i].key.len};
 	index_get_all(tenant->index, probes, n, found);
-	for (uint32_t i = 0; i < n; i++) {
-		objects[i] = found[i] == NULL ? NULL : container_of(found[i], struct object, key);
-		if (objects[i] == NULL)
-			continue;
-		__builtin_prefetch(objects[i], 1);
-		__builtin_prefetch(&objects[i]->first);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		if (objects[i] == NULL) {
-			hold_miss(master, keys[i].key.at, keys[i].key.len);
-			continue;
-		}
-		assert(objects[i]->magic == OBJECT_MAGIC);
-		books_hold(master, objects[i]->batch);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (found[i] != NULL)
+			object_fetch(found[i]);
+	for (uint32_t i = 0; i < n; i++)
+		objects[i] = found_object(master, found[i], keys[i].key.at, keys[i].key.len);
+}
+
+static struct object *
+find_one(struct master *master, const struct tenant *tenant, struct span key)
+{
+	struct key *found = foreseen_key(&master->foreseen, tenant, key.at, key.len);
+
+	if (found == NULL)
+		found = index_get(tenant->index, key.at, key.len);
+	return found_object(master, found, key.at, key.len);
 }
 
 void
 books_find_all(struct master *master, const struct tenant *tenant, const struct rec_key_only *keys,
 	       uint32_t n, struct object **objects)
 {
+	if (n == 1) {
+		objects[0] = find_one(master, tenant, keys[0].key);
+		return;
+	}
 	for (uint32_t at = 0; at < n; at += FIND_AT_ONCE)
 		find_some(master, tenant, keys + at, num_min(n - at, FIND_AT_ONCE), objects + at);
 }

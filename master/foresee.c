@@ -6,15 +6,14 @@
  *
  * A look-up of one key is a chain of misses, each waiting for the one before; the look-ups of many
  * keys can wait together.  So before a buffer's frames are taken one by one, the keys of those that
- * ask for one object are looked up in step and their objects' memory is called for.  It is a hint:
- * nothing is judged or changed here, and what is malformed is simply passed over.
+ * ask for one object are looked up in step, and their objects' memory is on its way.  Nothing is
+ * judged or changed here, and what is malformed is simply passed over.
  */
 #include <string.h>
 
 #include "master/books.h"
 
-#define FORESEEN_MAX 64
-#define ASKS_MIN     4 /* fewer are not worth it */
+#define ASKS_MIN 4 /* fewer are not worth it */
 
 static uint32_t
 u32_at(const uint8_t *at)
@@ -58,26 +57,43 @@ probes_in(const uint8_t *at, size_t left, struct index_probe *probes)
 	return n;
 }
 
-void
-master_foresee(const struct peer *peer, const uint8_t *bytes, size_t len_bytes)
+struct key *
+foreseen_key(struct foreseen *foreseen, const struct tenant *tenant, const uint8_t *bytes,
+	     size_t len_bytes)
 {
+	struct key *key;
+
+	if (foreseen->next == foreseen->n || foreseen->tenant_id != tenant->id ||
+	    foreseen->n_changes != index_n_changes(tenant->index))
+		return NULL;
+
+	key = foreseen->keys[foreseen->next];
+	if (key != NULL && !key_is(key, bytes, len_bytes))
+		return NULL; /* somebody else asks, or a frame was passed over */
+	foreseen->next++;
+	return key;
+}
+
+void
+master_foresee(struct peer *peer, const uint8_t *bytes, size_t len_bytes)
+{
+	struct foreseen *foreseen = &peer->master->foreseen;
 	struct index_probe probes[FORESEEN_MAX];
-	struct key *found[FORESEEN_MAX];
+	const struct tenant *tenant;
 	size_t n;
 
+	foreseen->n = foreseen->next = 0;
 	if (peer->client == NULL)
 		return;
 	n = probes_in(bytes, len_bytes, probes);
 	if (n < ASKS_MIN)
 		return;
-	index_get_all(peer->client->tenant->index, probes, n, found);
-	for (size_t i = 0; i < n; i++) {
-		const struct object *object;
-
-		if (found[i] == NULL)
-			continue;
-		object = container_of(found[i], struct object, key);
-		__builtin_prefetch(object, 1);
-		__builtin_prefetch(&object->first);
-	}
+	tenant = peer->client->tenant;
+	index_get_all(tenant->index, probes, n, foreseen->keys);
+	for (size_t i = 0; i < n; i++)
+		if (foreseen->keys[i] != NULL)
+			object_fetch(foreseen->keys[i]);
+	foreseen->tenant_id = tenant->id;
+	foreseen->n_changes = index_n_changes(tenant->index);
+	foreseen->n = n;
 }

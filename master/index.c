@@ -81,16 +81,16 @@ index_count(const struct index *index)
 	return index->n_keys;
 }
 
+uint64_t
+index_n_changes(const struct index *index)
+{
+	return index->n_changes;
+}
+
 size_t
 index_ram_bytes(const struct index *index)
 {
 	return sizeof(*index) + index->ram_bytes;
-}
-
-static bool
-key_is(const struct key *key, const uint8_t *bytes, size_t len_bytes)
-{
-	return key->len_bytes == len_bytes && memcmp(key->bytes, bytes, len_bytes) == 0;
 }
 
 struct key *
@@ -308,6 +308,7 @@ index_put(struct index *index, struct key *key, struct key **ret_old)
 	assert(memchr(key->bytes, 0, key->len_bytes) == NULL);
 	assert(((uintptr_t)key & 1) == 0);
 
+	index->n_changes++;
 	if (index->root == 0) {
 		index->root = index_child_of_key(key);
 	} else {
@@ -351,6 +352,7 @@ index_take(struct index *index, const uint8_t *bytes, size_t len_bytes)
 	if (!key_is(key, bytes, len_bytes))
 		return NULL;
 
+	index->n_changes++;
 	if (fork == NULL)
 		index->root = 0;
 	else

@@ -28,6 +28,9 @@ void index_free(struct index *index); /* the keys are their owners' */
 size_t index_count(const struct index *index);
 size_t index_ram_bytes(const struct index *index);
 
+/* index_n_changes -- as long as it is the same, every key that was found is held still. */
+uint64_t index_n_changes(const struct index *index);
+
 /* index_get -- the key that has these bytes, or NULL. */
 struct key *index_get(const struct index *index, const uint8_t *bytes, size_t len_bytes);
 

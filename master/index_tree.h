@@ -10,6 +10,7 @@
 struct index {
 	index_child root;
 	size_t n_keys;
+	uint64_t n_changes;
 	size_t ram_bytes; /* of the forks */
 };
 

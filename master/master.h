@@ -26,6 +26,7 @@
 #include "master/client.h"
 #include "master/counters.h"
 #include "master/event.h"
+#include "master/foresee.h"
 #include "master/gone.h"
 #include "master/put.h"
 #include "master/quarantine.h"
@@ -149,6 +150,7 @@ struct master {
 	struct list followers; /* struct parked.at_master: they wait for events */
 	uint64_t follow_ms;    /* how long the one at hand would */
 	struct arena arena;    /* of the request at hand */
+	struct foreseen foreseen;
 
 	/* what the request at hand must wait for */
 	uint64_t hold_batch;
@@ -184,7 +186,7 @@ int master_peer_new(struct master *master, bool is_trusted, struct peer **ret_pe
 void master_peer_free(struct peer *peer);
 
 /* master_foresee -- a hint: these frames (perhaps not whole) are about to be received. */
-void master_foresee(const struct peer *peer, const uint8_t *bytes, size_t len_bytes);
+void master_foresee(struct peer *peer, const uint8_t *bytes, size_t len_bytes);
 
 /* master_receive -- one whole frame from this peer. */
 void master_receive(struct peer *peer, const struct frame *frame);

@@ -62,6 +62,16 @@ object_of(struct key *key)
 	return object;
 }
 
+/* object_fetch -- of a key that was found: the rest of what will be read is called for. */
+static inline void
+object_fetch(struct key *key)
+{
+	const struct object *object = container_of(key, struct object, key);
+
+	__builtin_prefetch(object, 1);
+	__builtin_prefetch(&object->first);
+}
+
 /* object_new -- without replicas.  0 or -ENOMEM. */
 int object_new(struct tenant *tenant, uint64_t id, const uint8_t *key, size_t key_len,
 	       struct object **ret_object) MUST_CHECK;

@@ -33,12 +33,13 @@
 #define N_TOGETHER 16
 
 int
-index_new(struct index **ret_index)
+index_new(struct slab *slab, struct index **ret_index)
 {
 	struct index *index = calloc(1, sizeof(*index));
 
 	if (index == NULL)
 		return err_new(-ENOMEM);
+	index->room.slab = slab;
 	*ret_index = index;
 	return 0;
 }
@@ -59,7 +60,7 @@ free_forks(struct index *index)
 
 		step->next++;
 		if (child == 0)
-			index_node_free(path[--n].node, &index->ram_bytes);
+			index_node_free(path[--n].node, &index->room);
 		else if (!index_child_is_key(child))
 			path[n++] = (struct index_walk_step){index_child_node(child), 0};
 	}
@@ -71,7 +72,7 @@ index_free(struct index *index)
 	if (index == NULL)
 		return;
 	free_forks(index);
-	assert(index->ram_bytes == 0);
+	assert(index->room.ram_bytes == 0);
 	free(index);
 }
 
@@ -90,7 +91,7 @@ index_n_changes(const struct index *index)
 size_t
 index_ram_bytes(const struct index *index)
 {
-	return sizeof(*index) + index->ram_bytes;
+	return sizeof(*index) + index->room.ram_bytes;
 }
 
 struct key *
@@ -274,12 +275,12 @@ put_new(struct index *index, struct key *key, const struct key *nearest, size_t 
 		const struct index_node *node = index_child_node(*at);
 
 		if (node->depth == part_at)
-			return index_node_add(at, byte, index_child_of_key(key), &index->ram_bytes);
+			return index_node_add(at, byte, index_child_of_key(key), &index->room);
 		if (node->depth > part_at)
 			break;
 		at = index_node_find(node, index_byte_at(key->bytes, key->len_bytes, node->depth));
 	}
-	return index_node_fork(at, &fork, &index->ram_bytes);
+	return index_node_fork(at, &fork, &index->room);
 }
 
 /* slot_of -- where a key that is held hangs. */
@@ -356,7 +357,7 @@ index_take(struct index *index, const uint8_t *bytes, size_t len_bytes)
 	if (fork == NULL)
 		index->root = 0;
 	else
-		index_node_remove(fork, byte, &index->ram_bytes);
+		index_node_remove(fork, byte, &index->room);
 	index->n_keys--;
 	return key;
 }
@@ -424,5 +425,5 @@ index_check(const struct index *index)
 		n++;
 	}
 	assert(n == index->n_keys);
-	assert(ram_bytes == index->ram_bytes);
+	assert(ram_bytes == index->room.ram_bytes);
 }

@@ -18,11 +18,13 @@
 #define MASTER_INDEX_H
 
 #include "master/key.h"
+#include "transfer/base/slab.h"
 
 struct index;
 struct index_node;
 
-int index_new(struct index **ret_index) MUST_CHECK;
+/* index_new -- its forks come from slab, which must outlive it.  0 or -ENOMEM. */
+int index_new(struct slab *slab, struct index **ret_index) MUST_CHECK;
 void index_free(struct index *index); /* the keys are their owners' */
 
 size_t index_count(const struct index *index);

@@ -7,9 +7,9 @@
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
-#define MALLOC_STEP_BYTES 16
-#define MALLOC_HEAD_BYTES 8
-#define N_DIRECT          256
+#define N_DIRECT 256
+
+_Static_assert(8 + N_DIRECT * sizeof(index_child) <= SLAB_MOST_BYTES, "the largest fork");
 
 /* What a node may have room for; the last one is direct. */
 static const uint8_t caps[] = {2, 4, 7, 11, 16, 24, 32, 48, 64, 0};
@@ -51,13 +51,13 @@ cap_below(uint8_t cap)
 size_t
 index_node_ram_bytes(const struct index_node *node)
 {
-	return num_align_up(size_bytes(node->cap) + MALLOC_HEAD_BYTES, MALLOC_STEP_BYTES);
+	return size_bytes(node->cap);
 }
 
 static struct index_node *
-node_new(uint8_t cap, uint16_t depth, size_t *ram_bytes)
+node_new(uint8_t cap, uint16_t depth, struct index_room *room)
 {
-	struct index_node *node = malloc(size_bytes(cap));
+	struct index_node *node = slab_alloc(room->slab, size_bytes(cap));
 
 	if (node == NULL)
 		return NULL;
@@ -68,15 +68,15 @@ node_new(uint8_t cap, uint16_t depth, size_t *ram_bytes)
 		memset(index_node_children(node), 0, N_DIRECT * sizeof(index_child));
 	else
 		memset(node->bytes, 0, cap);
-	*ram_bytes += index_node_ram_bytes(node);
+	room->ram_bytes += index_node_ram_bytes(node);
 	return node;
 }
 
 void
-index_node_free(struct index_node *node, size_t *ram_bytes)
+index_node_free(struct index_node *node, struct index_room *room)
 {
-	*ram_bytes -= index_node_ram_bytes(node);
-	free(node);
+	room->ram_bytes -= index_node_ram_bytes(node);
+	slab_give(room->slab, node);
 }
 
 unsigned
@@ -98,9 +98,9 @@ index_node_byte(const struct index_node *node, unsigned at)
 }
 
 int
-index_node_fork(index_child *at, const struct index_fork *fork, size_t *ram_bytes)
+index_node_fork(index_child *at, const struct index_fork *fork, struct index_room *room)
 {
-	struct index_node *node = node_new(caps[0], fork->depth, ram_bytes);
+	struct index_node *node = node_new(caps[0], fork->depth, room);
 	bool new_is_second = fork->new_byte > fork->old_byte;
 	index_child *children;
 
@@ -120,9 +120,9 @@ index_node_fork(index_child *at, const struct index_fork *fork, size_t *ram_byte
 
 /* resize -- the same children in a node with room for cap of them. */
 static struct index_node *
-resize(const struct index_node *node, uint8_t cap, size_t *ram_bytes)
+resize(const struct index_node *node, uint8_t cap, struct index_room *room)
 {
-	struct index_node *other = node_new(cap, node->depth, ram_bytes);
+	struct index_node *other = node_new(cap, node->depth, room);
 	index_child child, *children;
 	unsigned n = 0;
 
@@ -153,7 +153,7 @@ is_full(const struct index_node *node)
 }
 
 int
-index_node_add(index_child *at, uint8_t byte, index_child child, size_t *ram_bytes)
+index_node_add(index_child *at, uint8_t byte, index_child child, struct index_room *room)
 {
 	struct index_node *node = index_child_node(*at);
 	index_child *children;
@@ -161,11 +161,11 @@ index_node_add(index_child *at, uint8_t byte, index_child child, size_t *ram_byt
 
 	assert(child != 0 && index_node_find(node, byte) == NULL);
 	if (is_full(node)) {
-		struct index_node *bigger = resize(node, cap_above(node->cap), ram_bytes);
+		struct index_node *bigger = resize(node, cap_above(node->cap), room);
 
 		if (bigger == NULL)
 			return err_new(-ENOMEM);
-		index_node_free(node, ram_bytes);
+		index_node_free(node, room);
 		node = bigger;
 		*at = (index_child)node;
 	}
@@ -198,19 +198,19 @@ is_roomy(const struct index_node *node)
 
 /* make_smaller -- never fails: without memory it stays as it is. */
 static void
-make_smaller(index_child *at, size_t *ram_bytes)
+make_smaller(index_child *at, struct index_room *room)
 {
 	struct index_node *node = index_child_node(*at);
-	struct index_node *smaller = resize(node, cap_below(node->cap), ram_bytes);
+	struct index_node *smaller = resize(node, cap_below(node->cap), room);
 
 	if (smaller == NULL)
 		return;
-	index_node_free(node, ram_bytes);
+	index_node_free(node, room);
 	*at = (index_child)smaller;
 }
 
 void
-index_node_remove(index_child *at, uint8_t byte, size_t *ram_bytes)
+index_node_remove(index_child *at, uint8_t byte, struct index_room *room)
 {
 	struct index_node *node = index_child_node(*at);
 	index_child *children = index_node_children(node);
@@ -231,8 +231,8 @@ index_node_remove(index_child *at, uint8_t byte, size_t *ram_bytes)
 		unsigned first = 0;
 
 		*at = index_node_next(node, &first);
-		index_node_free(node, ram_bytes);
+		index_node_free(node, room);
 	} else if (is_roomy(node)) {
-		make_smaller(at, ram_bytes);
+		make_smaller(at, room);
 	}
 }

@@ -11,7 +11,7 @@
  *      direct, cap 0     depth  0  last |     unused      | child of byte 0 ... 255 |
  *
  * Sorted ones have room for 2, 4, 7, 11, 16, 24, 32, 48 or 64: sizes that leave
- * nothing over in malloc's steps of 16 bytes.  Whoever has more is direct.
+ * little over in the slab's steps of 8 bytes.  Whoever has more is direct.
  */
 #ifndef MASTER_INDEX_NODE_H
 #define MASTER_INDEX_NODE_H
@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "master/key.h"
+#include "transfer/base/slab.h"
 
 typedef uintptr_t index_child;
 
@@ -146,7 +147,11 @@ uint8_t index_node_byte(const struct index_node *node, unsigned at);
 
 size_t index_node_ram_bytes(const struct index_node *node);
 
-/* The following keep *ram_bytes up to date. */
+/* Where forks come from, and how much of it they take. */
+struct index_room {
+	struct slab *slab;
+	size_t ram_bytes;
+};
 
 /*
  * index_node_fork -- put a fork of two into *at: what hangs there now, and the new child.
@@ -158,18 +163,20 @@ struct index_fork {
 	uint8_t old_byte, new_byte;
 	index_child new_child;
 };
-int index_node_fork(index_child *at, const struct index_fork *fork, size_t *ram_bytes) MUST_CHECK;
+int index_node_fork(index_child *at, const struct index_fork *fork,
+		    struct index_room *room) MUST_CHECK;
 
 /*
  * index_node_add -- one more child; the node in *at may become another.
  *
  * result:  0 or -ENOMEM, then nothing has changed.
  */
-int index_node_add(index_child *at, uint8_t byte, index_child child, size_t *ram_bytes) MUST_CHECK;
+int index_node_add(index_child *at, uint8_t byte, index_child child,
+		   struct index_room *room) MUST_CHECK;
 
 /* index_node_remove -- the child of byte; the node in *at may become another, or its only child. */
-void index_node_remove(index_child *at, uint8_t byte, size_t *ram_bytes);
+void index_node_remove(index_child *at, uint8_t byte, struct index_room *room);
 
-void index_node_free(struct index_node *node, size_t *ram_bytes);
+void index_node_free(struct index_node *node, struct index_room *room);
 
 #endif

@@ -11,7 +11,7 @@ struct index {
 	index_child root;
 	size_t n_keys;
 	uint64_t n_changes;
-	size_t ram_bytes; /* of the forks */
+	struct index_room room;
 };
 
 /*

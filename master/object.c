@@ -6,14 +6,26 @@
 
 #include "master/segment.h"
 #include "master/tenant.h"
+#include "master/tenant.h"
 #include "master/proto/limits.h"
 #include "transfer/base/err.h"
+#include "transfer/base/num.h"
+
+/* Its parts are lines of the cache when the whole begins one. */
+static struct object *
+object_alloc(const struct tenant *tenant, size_t key_len)
+{
+	size_t len_bytes =
+		num_max(offsetof(struct object, key.bytes) + key_len, sizeof(struct object));
+
+	return slab_alloc(tenant->slab, num_align_up(len_bytes, 64));
+}
 
 int
 object_new(struct tenant *tenant, uint64_t id, const uint8_t *key, size_t key_len,
 	   struct object **ret_object)
 {
-	struct object *object = malloc(sizeof(*object) + key_len);
+	struct object *object = object_alloc(tenant, key_len);
 
 	assert(id != 0 && key_len > 0 && key_len <= KEY_MAX);
 
@@ -41,7 +53,7 @@ object_free(struct object *object)
 	list_remove(&object->at_lru);
 	free(object->attr);
 	object->magic = 0;
-	free(object);
+	slab_give(object->tenant->slab, object);
 }
 
 /* The neighbours of a link that was moved in memory still point to where it was. */
@@ -63,7 +75,7 @@ object_rekey(struct object *object, const uint8_t *key, size_t key_len, struct o
 
 	assert(object->magic == OBJECT_MAGIC && !object->is_indexed);
 
-	moved = malloc(sizeof(*moved) + key_len);
+	moved = object_alloc(object->tenant, key_len);
 	if (moved == NULL)
 		return err_new(-ENOMEM);
 
@@ -81,7 +93,7 @@ object_rekey(struct object *object, const uint8_t *key, size_t key_len, struct o
 			relink(&rep->at_segment, &object->first.at_segment);
 	}
 	object->magic = 0;
-	free(object);
+	slab_give(object->tenant->slab, object);
 	*ret_object = moved;
 	return 0;
 }

@@ -30,27 +30,33 @@ struct tenant;
 
 #define OBJECT_MAGIC 0x0b1ec700u
 
+/* What a look-up reads stands first, a line of the cache for each part; its key is read anyway. */
 struct object {
 	unsigned magic;
 	uint32_t crc;
 	uint64_t id; /* also its version; never reused */
 	uint64_t len_bytes;
-	uint64_t put_at_ms; /* since 1970 */
-	uint64_t batch;     /* of the journal that made it durable */
+	uint64_t batch; /* of the journal that made it durable */
 	uint64_t lease_until_ms;
 	uint32_t lease_id, n_holders;
-	struct tenant *tenant;
-	struct list_link at_lru; /* of its tenant, front: leased last; a ghost: master.ghost_list */
-	struct replica *replicas;
-	uint8_t *attr; /* owned, attr_len bytes, or NULL */
-	uint16_t attr_len;
 	uint16_t lru_tick; /* when it was last brought to the front */
+	uint16_t attr_len;
 	uint8_t n_replicas;
 	bool has_crc;
 	bool is_indexed, is_ghost;
+	struct replica *replicas;
+
 	struct replica first; /* most objects have one copy */
+
+	struct list_link at_lru; /* of its tenant, front: leased last; a ghost: master.ghost_list */
+	uint64_t put_at_ms;      /* since 1970 */
+	struct tenant *tenant;
+	uint8_t *attr; /* owned, attr_len bytes, or NULL */
 	struct key key;
 };
+
+_Static_assert(offsetof(struct object, first) == 64, "what a look-up reads first is one line");
+_Static_assert(sizeof(struct replica) == 64, "and where the bytes lie is the next");
 
 /* object_of -- the object whose key the index holds. */
 static inline struct object *

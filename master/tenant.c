@@ -12,6 +12,7 @@ void
 tenants_init(struct tenants *tenants)
 {
 	*tenants = (struct tenants){0};
+	slab_init(&tenants->slab);
 	map_init(&tenants->by_id);
 	for (unsigned i = 0; i < TENANT_GRADES; i++)
 		list_init(&tenants->grades[i]);
@@ -33,6 +34,7 @@ tenants_fini(struct tenants *tenants)
 		tenant_free(tenants->by_name.at[i]);
 	vec_fini(&tenants->by_name);
 	map_fini(&tenants->by_id);
+	slab_fini(&tenants->slab);
 }
 
 static int
@@ -84,7 +86,8 @@ tenants_after(const struct tenants *tenants, const uint8_t *name, size_t name_le
 }
 
 static int
-tenant_new(uint64_t id, const uint8_t *name, size_t name_len, struct tenant **ret_tenant)
+tenant_new(struct slab *slab, uint64_t id, const uint8_t *name, size_t name_len,
+	   struct tenant **ret_tenant)
 {
 	struct tenant *tenant = calloc(1, sizeof(*tenant));
 	int r;
@@ -94,8 +97,9 @@ tenant_new(uint64_t id, const uint8_t *name, size_t name_len, struct tenant **re
 	list_init(&tenant->lru);
 	list_link_init(&tenant->grade);
 	tenant->id = id;
+	tenant->slab = slab;
 	tenant->name = strndup((const char *)name, name_len);
-	r = tenant->name == NULL ? err_new(-ENOMEM) : index_new(&tenant->index);
+	r = tenant->name == NULL ? err_new(-ENOMEM) : index_new(slab, &tenant->index);
 	if (r < 0) {
 		free(tenant->name);
 		free(tenant);
@@ -119,7 +123,7 @@ tenants_add(struct tenants *tenants, uint64_t id, const uint8_t *name, size_t na
 
 	r = vec_reserve(&tenants->by_name, 1);
 	if (r == 0)
-		r = tenant_new(id, name, name_len, &tenant);
+		r = tenant_new(&tenants->slab, id, name, name_len, &tenant);
 	if (r < 0)
 		return err_up(r);
 	r = map_put(&tenants->by_id, id, tenant);

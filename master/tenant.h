@@ -49,8 +49,9 @@ struct tenants;
 
 struct tenant {
 	uint64_t id;
-	uint64_t batch; /* of the journal that made it, or changed its quota last */
-	char *name;     /* owned */
+	uint64_t batch;    /* of the journal that made it, or changed its quota last */
+	char *name;        /* owned */
+	struct slab *slab; /* of all tenants */
 	struct index *index;
 	uint64_t n_objects, bytes; /* in the index */
 	uint64_t n_puts;           /* under way */
@@ -73,6 +74,7 @@ struct tenant {
 
 /* All of a store. */
 struct tenants {
+	struct slab slab;             /* objects, and the forks of their indexes */
 	VEC(struct tenant *) by_name; /* in the order of their names' bytes */
 	struct map by_id;
 	uint64_t last_id;

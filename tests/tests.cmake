@@ -17,7 +17,7 @@ if(CMOCKA_FOUND)
     file(STRINGS ${source} fails_allocs REGEX "^#include \"tests/unit/allocs\\.h\"")
     if(fails_allocs)
       target_link_options(${name} PRIVATE
-        -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=aligned_alloc)
+        -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=aligned_alloc,--wrap=slab_alloc)
     endif()
     if(name STREQUAL "test_program") # its write() fails when it is told to
       target_link_options(${name} PRIVATE -Wl,--wrap=write)

@@ -36,6 +36,7 @@ struct probe {
 };
 
 struct field {
+	struct slab slab;
 	struct index *index;
 	size_t n_keys;
 	char **objects; /* each OBJECT_BYTES, then a struct key */
@@ -259,7 +260,8 @@ measure(const struct shape *shape, size_t n_keys)
 	int r;
 
 	rand_init(&rand, 1);
-	r = index_new(&field.index);
+	slab_init(&field.slab);
+	r = index_new(&field.slab, &field.index);
 	if (r == 0)
 		r = make_objects(&field, shape, &rand);
 	field.probes = malloc(n_keys * sizeof(*field.probes));
@@ -270,6 +272,7 @@ measure(const struct shape *shape, size_t n_keys)
 	print_figures(&field, shape);
 
 	index_free(field.index);
+	slab_fini(&field.slab);
 	for (size_t i = 0; i < n_keys; i++)
 		free(field.objects[i]);
 	free(field.objects);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * allocs.h -- stands in front of the C library's allocator, and fails when it is told to.
+ * allocs.h -- stands in front of the C library's allocator and slabs, and fails when it is told to.
  *
  *      for (unsigned n = 0;; n++) {
  *              allocs_fail_after(n);
@@ -21,7 +21,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "transfer/base/base.h"
+#include "transfer/base/slab.h"
 
 static unsigned allocs_left = UINT_MAX; /* UINT_MAX: for ever */
 
@@ -52,11 +52,13 @@ void *__real_calloc(size_t n, size_t item_bytes);
 void *__real_realloc(void *p, size_t len_bytes);
 void *__real_aligned_alloc(size_t align_bytes, size_t len_bytes);
 char *__real_strdup(const char *text);
+void *__real_slab_alloc(struct slab *slab, size_t len_bytes);
 void *__wrap_malloc(size_t len_bytes);
 void *__wrap_calloc(size_t n, size_t item_bytes);
 void *__wrap_realloc(void *p, size_t len_bytes);
 void *__wrap_aligned_alloc(size_t align_bytes, size_t len_bytes);
 char *__wrap_strdup(const char *text);
+void *__wrap_slab_alloc(struct slab *slab, size_t len_bytes);
 
 void *
 __wrap_malloc(size_t len_bytes)
@@ -80,6 +82,12 @@ void *
 __wrap_aligned_alloc(size_t align_bytes, size_t len_bytes)
 {
 	return allocs_take_one() ? __real_aligned_alloc(align_bytes, len_bytes) : NULL;
+}
+
+void *
+__wrap_slab_alloc(struct slab *slab, size_t len_bytes)
+{
+	return allocs_take_one() ? __real_slab_alloc(slab, len_bytes) : NULL;
 }
 
 char *

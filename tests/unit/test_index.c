@@ -25,6 +25,7 @@ text(const char *words)
 
 /* Keys of an index that are given back with it. */
 struct shelf {
+	struct slab slab;
 	struct index *index;
 	size_t n;
 	struct key *keys[KEYS_MAX];
@@ -34,7 +35,8 @@ static void
 shelf_open(struct shelf *shelf)
 {
 	shelf->n = 0;
-	assert_int_equal(index_new(&shelf->index), 0);
+	slab_init(&shelf->slab);
+	assert_int_equal(index_new(&shelf->slab, &shelf->index), 0);
 }
 
 static void
@@ -51,6 +53,7 @@ static void
 shelf_close(struct shelf *shelf)
 {
 	index_free(shelf->index);
+	slab_fini(&shelf->slab);
 	for (size_t i = 0; i < shelf->n; i++)
 		free(shelf->keys[i]);
 }
@@ -316,10 +319,12 @@ static void
 index_new__without_memory__says_so(void **state)
 {
 	struct index *index = NULL;
+	struct slab slab;
 
 	(void)state;
+	slab_init(&slab);
 	allocs_fail_after(0);
-	assert_int_equal(index_new(&index), -ENOMEM);
+	assert_int_equal(index_new(&slab, &index), -ENOMEM);
 	allocs_succeed();
 	assert_null(index);
 }

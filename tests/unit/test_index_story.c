@@ -34,6 +34,7 @@ struct story {
 	uint64_t seed;
 	unsigned step;
 	struct rand rand;
+	struct slab slab;
 	struct index *index;
 	size_t n;
 	struct key *keys[KEYS_MAX]; /* sorted */
@@ -268,7 +269,8 @@ run_story(uint64_t seed, unsigned n_steps, unsigned check_every)
 	assert_non_null(story);
 	story->seed = seed;
 	rand_init(&story->rand, seed);
-	assert_int_equal(index_new(&story->index), 0);
+	slab_init(&story->slab);
+	assert_int_equal(index_new(&story->slab, &story->index), 0);
 	for (; story->step < n_steps; story->step++) {
 		do_something(story);
 		tell(story, index_count(story->index) == story->n);
@@ -284,6 +286,7 @@ run_story(uint64_t seed, unsigned n_steps, unsigned check_every)
 	}
 	index_check(story->index);
 	index_free(story->index);
+	slab_fini(&story->slab);
 	for (size_t i = 0; i < story->n; i++)
 		free(story->keys[i]);
 	free(story);

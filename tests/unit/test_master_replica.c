@@ -17,6 +17,7 @@ static const unsigned arrows[REPLICA_N_STATES] = {
 
 /* Two segments and a tenant, without a master. */
 struct stage {
+	struct slab slab;
 	struct tenant tenant;
 	struct segment *segments[3];
 	struct list list; /* what an object may hang on besides */
@@ -27,7 +28,8 @@ stage_setup(void **state)
 {
 	struct stage *stage = calloc(1, sizeof(*stage));
 
-	stage->tenant = (struct tenant){.id = 1, .name = "default"};
+	slab_init(&stage->slab);
+	stage->tenant = (struct tenant){.id = 1, .name = "default", .slab = &stage->slab};
 	list_init(&stage->list);
 	for (size_t i = 0; i < array_len(stage->segments); i++) {
 		struct segment_words words = {.id = i + 1,
@@ -53,6 +55,7 @@ stage_teardown(void **state)
 
 	for (size_t i = 0; i < array_len(stage->segments); i++)
 		segment_free(stage->segments[i]);
+	slab_fini(&stage->slab);
 	free(stage);
 	return 0;
 }

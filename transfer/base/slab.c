@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The head of a span is found by the address of any of its things.  Slots that were given back hang
+ * one behind the other, each with the next one's address in its first bytes; those never given
+ * stand behind them all and cost no memory yet.
+ *
+ *      | head | a | b |   | d |   |   |......|
+ *         |         ^-----------^     ^ n_ever
+ *         +-- given back
+ */
+#include "transfer/base/slab.h"
+
+#include <sys/mman.h>
+
+#include "transfer/base/num.h"
+
+#define SPAN_BYTES        ((size_t)64 << 10)
+#define BLOCK_FIRST_BYTES ((size_t)512 << 10) /* who keeps little needs no large page */
+#define BLOCK_MOST_BYTES  ((size_t)64 << 20)
+#define LARGE_PAGE_BYTES  ((size_t)2 << 20)
+
+struct slab_span {
+	struct list_link at_size; /* or slab.spare; off while all slots are taken */
+	void *given_back;
+	uint32_t slot_bytes, n_slots;
+	uint32_t n_ever; /* slots that were taken at least once */
+	uint32_t n_taken;
+	_Alignas(64) uint8_t slots[];
+};
+
+_Static_assert(sizeof(struct slab_span) == 64, "so that slots of 64 bytes are lines");
+_Static_assert(SLAB_MOST_BYTES <= SPAN_BYTES / 16, "little is left over at the end of a span");
+
+/* Stands apart: the spans of a block begin where its pages do. */
+struct slab_block {
+	struct slab_block *next;
+	uint8_t *spans;
+	size_t n_spans;
+};
+
+void
+slab_init(struct slab *slab)
+{
+	*slab = (struct slab){0};
+	list_init(&slab->spare);
+	for (size_t i = 0; i < array_len(slab->sizes); i++)
+		list_init(&slab->sizes[i]);
+}
+
+void
+slab_fini(struct slab *slab)
+{
+	assert(slab->n_things == 0);
+	while (slab->blocks != NULL) {
+		struct slab_block *block = slab->blocks;
+
+		slab->blocks = block->next;
+		free(block->spans);
+		free(block);
+	}
+	slab_init(slab);
+}
+
+/* Twice as large as the last one; from the second on of large pages. */
+static struct slab_block *
+block_new(const struct slab_block *last)
+{
+	size_t len_bytes = last == NULL ? BLOCK_FIRST_BYTES
+					: num_min(last->n_spans * SPAN_BYTES * 2, BLOCK_MOST_BYTES);
+	struct slab_block *block = malloc(sizeof(*block));
+
+	if (block == NULL)
+		return NULL;
+	len_bytes = last == NULL ? len_bytes : num_max(len_bytes, LARGE_PAGE_BYTES);
+	block->spans = aligned_alloc(last == NULL ? SPAN_BYTES : LARGE_PAGE_BYTES, len_bytes);
+	if (block->spans == NULL) {
+		free(block);
+		return NULL;
+	}
+	block->n_spans = len_bytes / SPAN_BYTES;
+	if (last != NULL)
+		(void)madvise(block->spans, len_bytes, MADV_HUGEPAGE); /* it goes without, too */
+	return block;
+}
+
+/* span_fresh -- one that holds nothing, on no list; NULL: no memory. */
+static struct slab_span *
+span_fresh(struct slab *slab)
+{
+	struct list_link *spare = list_first(&slab->spare);
+	struct slab_block *block = slab->blocks;
+
+	if (spare != NULL) {
+		list_remove(spare);
+		return list_of(spare, struct slab_span, at_size);
+	}
+	if (block == NULL || slab->n_spans_used == block->n_spans) {
+		block = block_new(slab->blocks);
+		if (block == NULL)
+			return NULL;
+		block->next = slab->blocks;
+		slab->blocks = block;
+		slab->n_spans_used = 0;
+	}
+	return (struct slab_span *)(void *)(block->spans + SPAN_BYTES * slab->n_spans_used++);
+}
+
+static struct list *
+spans_of(struct slab *slab, size_t slot_bytes)
+{
+	return &slab->sizes[slot_bytes / SLAB_STEP_BYTES - 1];
+}
+
+static struct slab_span *
+span_with_room(struct slab *slab, size_t slot_bytes)
+{
+	struct list *spans = spans_of(slab, slot_bytes);
+	struct slab_span *span;
+
+	if (!list_is_empty(spans))
+		return list_of(list_first(spans), struct slab_span, at_size);
+
+	span = span_fresh(slab);
+	if (span == NULL)
+		return NULL;
+	*span = (struct slab_span){
+		.slot_bytes = (uint32_t)slot_bytes,
+		.n_slots = (uint32_t)((SPAN_BYTES - sizeof(*span)) / slot_bytes),
+	};
+	list_link_init(&span->at_size);
+	list_push_front(spans, &span->at_size);
+	return span;
+}
+
+static void *
+span_take(struct slab_span *span)
+{
+	void *slot = span->given_back;
+
+	if (slot != NULL)
+		span->given_back = *(void **)slot;
+	else
+		slot = span->slots + (size_t)span->n_ever++ * span->slot_bytes;
+	span->n_taken++;
+	assert(span->n_taken <= span->n_slots && span->n_ever <= span->n_slots);
+	if (span->n_taken == span->n_slots)
+		list_remove(&span->at_size);
+	return slot;
+}
+
+void *
+slab_alloc(struct slab *slab, size_t len_bytes)
+{
+	size_t slot_bytes = num_align_up(len_bytes, SLAB_STEP_BYTES);
+	struct slab_span *span;
+	void *thing;
+
+	assert(len_bytes > 0 && len_bytes <= SLAB_MOST_BYTES);
+	if (paranoid) {
+		thing = aligned_alloc(slot_bytes % 64 == 0 ? 64 : SLAB_STEP_BYTES, slot_bytes);
+	} else {
+		span = span_with_room(slab, slot_bytes);
+		thing = span == NULL ? NULL : span_take(span);
+	}
+	slab->n_things += thing != NULL;
+	return thing;
+}
+
+void
+slab_give(struct slab *slab, void *thing)
+{
+	struct slab_span *span = (struct slab_span *)((uintptr_t)thing & ~(SPAN_BYTES - 1));
+
+	if (thing == NULL)
+		return;
+	assert(slab->n_things > 0);
+	slab->n_things--;
+	if (paranoid) {
+		free(thing);
+		return;
+	}
+	assert(span->n_taken > 0);
+	*(void **)thing = span->given_back;
+	span->given_back = thing;
+	if (span->n_taken-- == span->n_slots)
+		list_push_front(spans_of(slab, span->slot_bytes), &span->at_size);
+	if (span->n_taken == 0) {
+		list_remove(&span->at_size);
+		list_push_front(&slab->spare, &span->at_size);
+	}
+}

@@ -46,9 +46,18 @@ ask_space(struct tiffin_client *client, struct tiffin_space *ret_space)
 	if (r == 0)
 		r = ask_read(&ask, rep_space_decode(ask.reply.payload, ask.reply.arena, &rep));
 	if (r == 0)
-		*ret_space =
-			(struct tiffin_space){rep.size_bytes, rep.used_bytes, rep.resting_bytes,
-					      rep.n_objects,  rep.n_segments, rep.n_clients};
+		*ret_space = (struct tiffin_space){
+			.size_bytes = rep.size_bytes,
+			.used_bytes = rep.used_bytes,
+			.resting_bytes = rep.resting_bytes,
+			.n_objects = rep.n_objects,
+			.n_segments = rep.n_segments,
+			.n_clients = rep.n_clients,
+			.tenant_bytes = rep.tenant_bytes,
+			.tenant_objects = rep.tenant_objects,
+			.quota_bytes = rep.quota_bytes,
+			.quota_objects = rep.quota_objects,
+		};
 	return r;
 }
 

@@ -394,9 +394,11 @@ TIFFIN_API int tiffin_unmount(struct tiffin_client *client, uint64_t segment_id)
 struct tiffin_space {
 	uint64_t size_bytes, used_bytes, resting_bytes, n_objects;
 	uint32_t n_segments, n_clients;
+	uint64_t tenant_bytes, tenant_objects; /* of these, charged to the client's own tenant */
+	uint64_t quota_bytes, quota_objects;   /* of that tenant; 0: no limit */
 };
 
-/* tiffin_space -- how much there is, in all segments together. */
+/* tiffin_space -- how much there is, in all segments together, and of it for the own tenant. */
 TIFFIN_API int tiffin_space(struct tiffin_client *client, struct tiffin_space *ret_space);
 
 struct tiffin_segment {

@@ -97,10 +97,15 @@ int
 handle_space(struct peer *peer, const struct msg_space *msg, struct buf *out)
 {
 	const struct master *master = peer->master;
+	const struct tenant *tenant = peer->client->tenant;
 	struct rep_space rep = {
 		.size_bytes = master->size_bytes,
 		.n_objects = master->objects.n,
 		.n_clients = (uint32_t)master->clients.n,
+		.tenant_bytes = tenant->charged_bytes,
+		.tenant_objects = tenant->n_objects + tenant->n_puts,
+		.quota_bytes = tenant->quota.bytes,
+		.quota_objects = tenant->quota.objects,
 	};
 
 	(void)msg;

@@ -51,6 +51,7 @@ tenant_make(struct master *master, struct span name, const struct tenant_quota *
 	}
 	counter_add(&master->counters.tenants, 1);
 	log_event(LOG_INFO, "tenant_made", "tenant=%s", tenant->name);
+	event_tell(master, EVENT_tenant_made, tenant->id, "%s", tenant->name);
 	*ret_tenant = tenant;
 	return 0;
 }
@@ -77,6 +78,7 @@ put_one(struct master *master, const struct rec_tenant_set *set)
 {
 	struct tenant *tenant = tenants_by_name(&master->tenants, set->name.at, set->name.len);
 	struct tenant_quota quota = {0};
+	int r;
 
 	if ((set->flags & ~(TENANT_SET_BYTES | TENANT_SET_OBJECTS)) != 0 ||
 	    set->quota_bytes > INT64_MAX || set->quota_objects > INT64_MAX)
@@ -93,7 +95,12 @@ put_one(struct master *master, const struct rec_tenant_set *set)
 	books_hold(master, tenant->batch);
 	if (quota.bytes == tenant->quota.bytes && quota.objects == tenant->quota.objects)
 		return STATUS_OK;
-	return status_of(journal_tenant(master, tenant, &quota));
+	r = journal_tenant(master, tenant, &quota);
+	if (r == 0)
+		event_tell(master, EVENT_tenant_quota, tenant->id,
+			   "%s bytes=%" PRIu64 " objects=%" PRIu64, tenant->name, quota.bytes,
+			   quota.objects);
+	return status_of(r);
 }
 
 int
@@ -191,6 +198,7 @@ delete_one(struct master *master, struct span name)
 	if (books_journal(master, &record) < 0)
 		return STATUS_UNAVAILABLE;
 	log_event(LOG_INFO, "tenant_gone", "tenant=%s", tenant->name);
+	event_tell(master, EVENT_tenant_gone, tenant->id, "%s", tenant->name);
 	master->tenants.batch = master->batch;
 	tenants_drop(&master->tenants, tenant);
 	counter_sub(&master->counters.tenants, 1);

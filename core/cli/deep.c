@@ -117,7 +117,7 @@ deep_check(struct cli *cli, void (*line)(void *arg, const char *text), void *arg
 	if (deep.piece == NULL)
 		return cli_fail_system(cli, -ENOMEM, "a buffer");
 
-	cli_progress(cli, &deep.progress, "check", space.used_bytes);
+	cli_progress(cli, &deep.progress, "check", space.tenant_bytes);
 	r = walk(&deep);
 	progress_end(&deep.progress);
 	free(deep.piece);

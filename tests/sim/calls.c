@@ -47,11 +47,14 @@ judge_error(const struct call *call, const char *what, unsigned key, int r)
 	    r == TIFFIN_E_FORKED || r == TIFFIN_E_TOO_SMALL)
 		sim_fail("%s \"%s\": %s (%s)", what, ledger_key(key), tiffin_errname(r),
 			 tiffin_why());
+	if (r == TIFFIN_E_QUOTA && !user_habits.has_quotas)
+		sim_fail("%s \"%s\": there are no quotas (%s)", what, ledger_key(key),
+			 tiffin_why());
 	if (r == TIFFIN_E_CHECKSUM && !user_habits.has_flips)
 		sim_fail("%s \"%s\": wrong bytes (%s)", what, ledger_key(key), tiffin_why());
 	if (user_habits.is_strict && call->t0 >= user_habits.calm_ns && r != TIFFIN_E_NOT_FOUND &&
-	    r != TIFFIN_E_EXISTS && r != TIFFIN_E_NO_SPACE && r != TIFFIN_E_LEASE &&
-	    r != TIFFIN_E_CHECKSUM)
+	    r != TIFFIN_E_EXISTS && r != TIFFIN_E_NO_SPACE && r != TIFFIN_E_QUOTA &&
+	    r != TIFFIN_E_LEASE && r != TIFFIN_E_CHECKSUM)
 		sim_fail("%s \"%s\" by user %u: %s though all is well (%s)", what, ledger_key(key),
 			 call->user->index, tiffin_errname(r), tiffin_why());
 }
@@ -72,7 +75,8 @@ close_put(const struct call *call, struct deed *deed, int r)
 		sim_fail("put \"%s\": EXISTS though it replaces", ledger_key(deed->key));
 	if (r == TIFFIN_E_EXISTS)
 		ledger_found_in_the_way(deed->key, call->t0, deed);
-	ledger_end(deed, (r == TIFFIN_E_EXISTS || r == TIFFIN_E_NO_SPACE) && is_clean(call)
+	ledger_end(deed, (r == TIFFIN_E_EXISTS || r == TIFFIN_E_NO_SPACE || r == TIFFIN_E_QUOTA) &&
+					 is_clean(call)
 				 ? FATE_NOTHING
 				 : FATE_UNKNOWN);
 }
@@ -92,10 +96,25 @@ close_get(const struct call *call, unsigned key, const uint8_t *bytes, uint64_t 
 
 /* ---- calls ---- */
 
+/* How many keys its tenant has, and the i-th of them. */
 static unsigned
-some_key(void)
+n_keys_of(const struct user *user)
 {
-	return (unsigned)sim_between(0, user_habits.n_keys - 1);
+	unsigned n = user_habits.n_tenants;
+
+	return (user_habits.n_keys - user->index % n + n - 1) / n;
+}
+
+static unsigned
+key_of(const struct user *user, unsigned i)
+{
+	return i * user_habits.n_tenants + user->index % user_habits.n_tenants;
+}
+
+static unsigned
+some_key(const struct user *user)
+{
+	return key_of(user, (unsigned)sim_between(0, n_keys_of(user) - 1));
 }
 
 static uint64_t
@@ -120,7 +139,7 @@ some_options(bool *ret_replaces)
 static void
 do_put(struct user *user)
 {
-	unsigned key = some_key();
+	unsigned key = some_key(user);
 	uint64_t len = some_len(), version = ledger_version(key, len);
 	uint8_t *bytes = malloc(len);
 	struct iovec slices[2] = {{bytes, len / 3}, {bytes + len / 3, len - len / 3}};
@@ -143,7 +162,7 @@ do_put(struct user *user)
 static void
 do_get(struct user *user)
 {
-	unsigned key = some_key();
+	unsigned key = some_key(user);
 	uint64_t len = 0;
 	uint8_t *bytes = calloc(1, HOLD_BYTES);
 	struct iovec slice = {bytes, HOLD_BYTES};
@@ -159,7 +178,7 @@ do_get(struct user *user)
 static void
 do_range(struct user *user)
 {
-	unsigned key = some_key();
+	unsigned key = some_key(user);
 	uint64_t at = sim_between(0, user_habits.len_max / 64) * 64, len = 0;
 	uint8_t bytes[4096];
 	struct iovec slice = {bytes, sizeof(bytes)};
@@ -189,7 +208,8 @@ do_put_batch(struct user *user)
 
 	options = some_options(&replaces);
 	for (unsigned i = 0; i < BATCH; i++) {
-		unsigned key = (unsigned)((some_key() / BATCH * BATCH + i) % user_habits.n_keys);
+		unsigned first = (unsigned)sim_between(0, n_keys_of(user) - 1) / BATCH * BATCH;
+		unsigned key = key_of(user, (first + i) % n_keys_of(user));
 		uint64_t len = some_len(), version = ledger_version(key, len);
 
 		slices[i] = (struct iovec){malloc(len), len};
@@ -217,7 +237,7 @@ do_get_batch(struct user *user)
 	int r;
 
 	for (unsigned i = 0; i < BATCH; i++) {
-		keys[i] = some_key();
+		keys[i] = some_key(user);
 		slices[i] = (struct iovec){calloc(1, HOLD_BYTES), HOLD_BYTES};
 		items[i] = (struct tiffin_item){
 			.key = ledger_key(keys[i]), .slices = &slices[i], .n_slices = 1};
@@ -251,7 +271,7 @@ close_deed(const struct call *call, struct deed *deed, const char *what, int r)
 static void
 do_remove(struct user *user)
 {
-	unsigned key = some_key();
+	unsigned key = some_key(user);
 	struct call call = call_begin(user);
 	struct deed *deed = ledger_remove(key);
 	int r = tiffin_remove(user->client, ledger_key(key), sim_chance(2) ? TIFFIN_FORCE : 0);
@@ -264,7 +284,7 @@ do_remove(struct user *user)
 static void
 do_rename(struct user *user)
 {
-	unsigned from = some_key(), to = some_key();
+	unsigned from = some_key(user), to = some_key(user);
 	bool replaces = sim_chance(2);
 	struct call call = call_begin(user);
 	struct deed *deed;
@@ -283,7 +303,7 @@ do_rename(struct user *user)
 static void
 do_stat(struct user *user)
 {
-	unsigned key = some_key();
+	unsigned key = some_key(user);
 	struct tiffin_stat stat;
 	struct call call = call_begin(user);
 	int r = tiffin_stat(user->client, ledger_key(key), &stat, NULL);
@@ -323,7 +343,7 @@ do_list(struct user *user)
 static void
 do_view(struct user *user)
 {
-	unsigned key = some_key();
+	unsigned key = some_key(user);
 	struct tiffin_view *view;
 	struct tiffin_stat stat;
 	struct call call = call_begin(user);
@@ -379,7 +399,7 @@ write_pieces(struct user *user, struct tiffin_put *put, uint64_t version, uint64
 static void
 do_stream(struct user *user)
 {
-	unsigned key = some_key();
+	unsigned key = some_key(user);
 	uint64_t len = some_len(), version = ledger_version(key, len);
 	struct tiffin_put_options options;
 	struct tiffin_put *put;
@@ -408,12 +428,52 @@ do_stream(struct user *user)
 	close_put(&call, deed, r);
 }
 
+/* ---- tenants ---- */
+
+/* Other quotas for its own tenant, often less than it holds; keeper.c sees that they hold. */
+static void
+do_quota(struct user *user)
+{
+	uint64_t bytes = sim_chance(3) ? 0 : sim_between(50000, 2000000);
+	uint64_t objects = sim_chance(2) ? 0 : sim_between(2, user_habits.n_keys);
+	struct call call = call_begin(user);
+	int r;
+
+	if (!user_habits.has_quotas)
+		return;
+	r = tiffin_tenant_put(user->client, user->tenant, sim_chance(3) ? NULL : &bytes,
+			      sim_chance(3) ? NULL : &objects);
+	sim_say("user %u quota of %s: %" PRIu64 " bytes, %" PRIu64 " objects: %s", user->index,
+		user->tenant, bytes, objects, r == 0 ? "OK" : tiffin_errname(r));
+	if (r != 0 && !user->proc.is_dead)
+		judge_error(&call, "tenant_put", 0, r);
+}
+
+/* Tenants that nobody uses come and go. */
+static void
+do_tenant(struct user *user)
+{
+	uint64_t bytes = sim_between(0, 1000);
+	char name[16];
+	struct call call = call_begin(user);
+	int r;
+
+	snprintf(name, sizeof(name), "spare%u", (unsigned)sim_between(0, 2));
+	r = sim_chance(2) ? tiffin_tenant_delete(user->client, name)
+			  : tiffin_tenant_put(user->client, name, &bytes, NULL);
+	sim_say("user %u tenant %s: %s", user->index, name, r == 0 ? "OK" : tiffin_errname(r));
+	if (r == TIFFIN_E_NOT_EMPTY)
+		sim_fail("tenant %s holds something: %s", name, tiffin_why());
+	if (r != 0 && !user->proc.is_dead)
+		judge_error(&call, "tenant", 0, r);
+}
+
 /* ---- one of them ---- */
 
 static void (*const calls[])(struct user *user) = {
-	do_put,   do_put,       do_put,       do_get,    do_get,    do_get,
-	do_range, do_put_batch, do_get_batch, do_remove, do_rename, do_stat,
-	do_list,  do_view,      do_view,      do_view,   do_stream,
+	do_put,       do_put,       do_put,    do_get,    do_get,    do_get,  do_range,
+	do_put_batch, do_get_batch, do_remove, do_rename, do_stat,   do_list, do_view,
+	do_view,      do_view,      do_stream, do_quota,  do_tenant,
 };
 
 void

@@ -19,7 +19,7 @@ struct user {
 	struct tiffin_client *client;
 	unsigned n_fibers;
 	bool is_leaving;
-	char host[24];
+	char host[24], tenant[16];
 };
 
 /* call_some -- one call, which one and with what: by chance. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "master/books.h"
+#include "tests/sim/quotas.h"
 
 #define WHY_CAP 512
 
@@ -180,6 +181,7 @@ start(void *arg, uint64_t word)
 	keeper.n_starts++;
 	keeper.life++;
 	keeper.n_gone = 0;
+	quotas_forget();
 	keeper.n_synced = UINT64_MAX; /* the start itself is synced */
 	note_synced();
 	keeper.turn_at_ns = 0;
@@ -423,6 +425,7 @@ turn(void *arg, uint64_t life)
 		receive(list_of(link, struct guest, at));
 	wait_ms = master_turn(keeper.master);
 	master_check(keeper.master);
+	quotas_judge(keeper.master);
 	count_gone();
 	send_all();
 	plan_disk();
@@ -525,6 +528,22 @@ judge_extent(sqlite3_stmt *row, size_t *n)
 	sim_fail("object %" PRIu64 " lies elsewhere in the database", object->id);
 }
 
+static void
+judge_tenant(sqlite3_stmt *row, size_t *n)
+{
+	uint64_t id = (uint64_t)sqlite3_column_int64(row, 0);
+	const struct tenant *tenant = tenants_by_id(&keeper.master->tenants, id);
+
+	if (tenant == NULL)
+		sim_fail("the database has tenant %" PRIu64 ", memory has not", id);
+	if ((uint64_t)sqlite3_column_int64(row, 1) != tenant->quota.bytes ||
+	    (uint64_t)sqlite3_column_int64(row, 2) != tenant->quota.objects ||
+	    (uint64_t)sqlite3_column_int64(row, 3) != tenant->n_objects ||
+	    (uint64_t)sqlite3_column_int64(row, 4) != tenant->charged_bytes)
+		sim_fail("tenant %s is another one in the database", tenant->name);
+	(*n)++;
+}
+
 static size_t
 extents_in_memory(void)
 {
@@ -541,7 +560,7 @@ extents_in_memory(void)
 void
 keeper_judge_books(void)
 {
-	size_t n_objects = 0, n_extents = 0;
+	size_t n_objects = 0, n_extents = 0, n_tenants = 0;
 	sqlite3 *conn;
 
 	if (sqlite3_open_v2(keeper.path, &conn, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
@@ -558,5 +577,11 @@ keeper_judge_books(void)
 	if (n_extents != extents_in_memory())
 		sim_fail("%zu extents in the database, %zu in memory", n_extents,
 			 extents_in_memory());
+	query(conn,
+	      "SELECT tenant_id, quota_bytes, quota_objects, n_objects, stored_bytes FROM v_tenant",
+	      judge_tenant, &n_tenants);
+	if (n_tenants != keeper.master->tenants.by_name.n)
+		sim_fail("%zu tenants in the database, %zu in memory", n_tenants,
+			 keeper.master->tenants.by_name.n);
 	sqlite3_close(conn);
 }

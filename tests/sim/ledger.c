@@ -28,13 +28,16 @@ static struct {
 } ledger;
 
 void
-ledger_init(unsigned n_keys)
+ledger_init(unsigned n_keys, unsigned n_tenants)
 {
 	memset(&ledger, 0, sizeof(ledger));
 	ledger.n_keys = n_keys;
-	for (unsigned i = 0; i < n_keys; i++)
-		snprintf(ledger.names[i], sizeof(ledger.names[i]), i % 3 == 0 ? "top%u" : "d%u/k%u",
-			 i % 3 == 0 ? i : i % 4, i);
+	for (unsigned key = 0; key < n_keys; key++) {
+		unsigned i = key / n_tenants;
+
+		snprintf(ledger.names[key], sizeof(ledger.names[key]),
+			 i % 3 == 0 ? "top%u" : "d%u/k%u", i % 3 == 0 ? i : i % 4, i);
+	}
 }
 
 void

@@ -38,7 +38,8 @@ struct deed {
 	unsigned n_starts;         /* of the master when it began */
 };
 
-void ledger_init(unsigned n_keys);
+/* ledger_init -- key i is of tenant i % n_tenants; each tenant has the same names for its keys. */
+void ledger_init(unsigned n_keys, unsigned n_tenants);
 void ledger_fini(void);
 const char *ledger_key(unsigned key);
 

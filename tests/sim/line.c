@@ -88,11 +88,12 @@ say_hello(struct line *line)
 static void
 say_join(struct line *line)
 {
+	const char *tenant = line->config.tenant != NULL ? line->config.tenant : "default";
 	struct msg_join msg = {
 		.client_id = line->config.client_id,
 		.name = span_of(line->config.name, strlen(line->config.name)),
 		.host = span_of(line->config.host, strlen(line->config.host)),
-		.tenant = span_of("default", 7),
+		.tenant = span_of(tenant, strlen(tenant)),
 		.now_ms = clock_ms(line->config.clock),
 	};
 	struct buf payload;

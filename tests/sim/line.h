@@ -19,6 +19,7 @@ struct line_config {
 	struct proc *proc;
 	const struct clock *clock;
 	const char *name, *host;
+	const char *tenant; /* NULL: "default" */
 };
 
 /* line_new -- freed by its free(); strings and proc are borrowed. */

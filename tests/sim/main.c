@@ -186,14 +186,16 @@ build_world(void)
 	unsigned n_keys = (unsigned)sim_between(4, KEYS_MAX - 1);
 
 	net_init();
-	ledger_init(n_keys);
 	draw_fate();
 	user_habits = (struct user_habits){
 		.n_keys = n_keys,
+		.n_tenants = sim_chance(2) ? 1 : (unsigned)sim_between(2, 3),
+		.has_quotas = sim_chance(2),
 		.len_max = sim_chance(2) ? 200000 : 30000,
 		.has_flips = ferry_faults.flipped > 0,
 		.is_renaming = sim_chance(2),
 	};
+	ledger_init(n_keys, user_habits.n_tenants);
 	limits.has_power_cuts = fate.cut_power > 0;
 	limits.is_durable = sim_chance(3);
 	keeper_init(&limits);

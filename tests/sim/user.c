@@ -19,6 +19,7 @@ struct user_habits user_habits;
 
 static struct user *users[USERS_MAX];
 static unsigned n_users, n_lives;
+static unsigned n_looking; /* clients that take the last look, one a tenant */
 static bool has_looked;
 
 static void
@@ -72,7 +73,8 @@ user_new(unsigned index)
 				   .clock = &user->clock.base,
 				   .client_id = rand_id(sim_rand()),
 				   .name = "user",
-				   .host = user->host};
+				   .host = user->host,
+				   .tenant = user->tenant};
 	struct ferry_config ferry = {.node = USER_NODES + index,
 				     .client_id = line.client_id,
 				     .proc = &user->proc,
@@ -91,6 +93,7 @@ user_new(unsigned index)
 	struct transport *t;
 
 	user->index = index;
+	snprintf(user->tenant, sizeof(user->tenant), "t%u", index % user_habits.n_tenants);
 	snprintf(user->host, sizeof(user->host), "away%u", index);
 	node_clock_init(&user->clock);
 	user->link = line_new(&line);
@@ -200,22 +203,25 @@ look(void *arg)
 	struct user *user = arg;
 
 	client_tick(user->client);
-	for (unsigned key = 0; key < user_habits.n_keys; key++)
+	for (unsigned key = user->index; key < user_habits.n_keys; key += user_habits.n_tenants)
 		call_look(user, key);
 	client_tick(user->client); /* gives the leases back */
 	fiber_wait(sim_now() + MS(100));
-	has_looked = true;
+	has_looked = --n_looking == 0;
 	leave(user);
 }
 
 void
 users_look(void)
 {
-	struct user *user = user_new(0);
+	n_looking = user_habits.n_tenants;
+	for (unsigned i = 0; i < user_habits.n_tenants; i++) {
+		struct user *user = user_new(i);
 
-	users[0] = user;
-	user->n_fibers = 1;
-	fiber_start(&user->proc, look, user);
+		users[i] = user;
+		user->n_fibers = 1;
+		fiber_start(&user->proc, look, user);
+	}
 }
 
 bool

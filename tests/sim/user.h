@@ -15,6 +15,8 @@
 
 struct user_habits {
 	unsigned n_keys;
+	unsigned n_tenants; /* user i and key i are of tenant i % n_tenants */
+	bool has_quotas;    /* which users change as they like */
 	uint64_t len_max;
 	bool is_strict; /* everything works: an error of a call begun in the calm is a fault */
 	uint64_t calm_ns;
@@ -36,7 +38,7 @@ void user_cut(unsigned index);
 /* users_idle -- has every call of every user come back, and every process ended? */
 bool users_idle(void);
 
-/* users_look -- a fresh client looks at every key: get, stat, exist and list must agree. */
+/* users_look -- fresh clients look at every key: get, stat, exist and list must agree. */
 void users_look(void);
 bool users_have_looked(void);
 

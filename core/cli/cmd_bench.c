@@ -149,9 +149,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	n = parse_sizes(cli, opts->sizes, sizes);
 	if (n == 0)
 		return CLI_USAGE;
-	status = cli_client(cli, &bench.client);
-	if (status == CLI_OK)
-		status = rows_begin(&rows, cli, titles);
+	status = rows_open(&rows, cli, titles, &bench.client);
 	if (status != CLI_OK)
 		return status;
 

@@ -54,16 +54,11 @@ run(struct cli *cli, const void *opts, struct operands words)
 	};
 	struct tiffin_client *client;
 	struct rows rows;
-	int status;
+	int status = rows_open(&rows, cli, titles, &client);
 
 	(void)opts;
 	(void)words;
-	status = cli_client(cli, &client);
-	if (status == CLI_OK)
-		status = rows_begin(&rows, cli, titles);
-	if (status != CLI_OK)
-		return status;
-	return rows_end(&rows, tiffin_segments(client, print, &rows));
+	return status != CLI_OK ? status : rows_end(&rows, tiffin_segments(client, print, &rows));
 }
 
 const struct command cmd_segments = {

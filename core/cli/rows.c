@@ -21,6 +21,15 @@ rows_begin(struct rows *rows, struct cli *cli, const char *const *titles)
 }
 
 int
+rows_open(struct rows *rows, struct cli *cli, const char *const *titles,
+	  struct tiffin_client **ret_client)
+{
+	int status = cli_client(cli, ret_client);
+
+	return status != CLI_OK ? status : rows_begin(rows, cli, titles);
+}
+
+int
 rows_end(struct rows *rows, int r)
 {
 	int status = r < 0 ? cli_fail(rows->cli, r, NULL) : CLI_OK;

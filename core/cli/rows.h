@@ -17,6 +17,10 @@ struct rows {
 /* rows_begin -- titles as table_new() wants them.  CLI_OK, or it has been said. */
 int rows_begin(struct rows *rows, struct cli *cli, const char *const *titles) MUST_CHECK;
 
+/* rows_open -- the client that is asked for them, too, as of cli_client(). */
+int rows_open(struct rows *rows, struct cli *cli, const char *const *titles,
+	      struct tiffin_client **ret_client) MUST_CHECK;
+
 /*
  * rows_end -- print what is left, give everything back.
  *

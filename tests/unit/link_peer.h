@@ -199,6 +199,8 @@ peer_stop(struct peer *peer)
 {
 	char path[128];
 
+	if (peer->link == NULL)
+		return; /* it was never started */
 	peer->link->ops->stop(peer->link);
 	peer->link->ops->free(peer->link); /* hangs up, so that the script ends */
 	if (peer->script != NULL)
@@ -211,6 +213,26 @@ peer_stop(struct peer *peer)
 	unlink(path);
 	rmdir(peer->dir);
 }
+
+/* ---- a peer for each test: its *state ---- */
+
+static inline int
+peer_setup(void **state)
+{
+	*state = calloc(1, sizeof(struct peer));
+	return *state == NULL;
+}
+
+static inline int
+peer_teardown(void **state)
+{
+	peer_stop(*state);
+	free(*state);
+	return 0;
+}
+
+/* peer_test -- fn begins with peer_start(*state, ...). */
+#define peer_test(fn) cmocka_unit_test_setup_teardown(fn, peer_setup, peer_teardown)
 
 /* ---- our side ------------------------------------------------------------------------- */
 

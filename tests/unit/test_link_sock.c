@@ -4,17 +4,15 @@
 static void
 first_call__connects_and_joins(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, greet_and_echo, NULL);
+	peer_start(peer, greet_and_echo, NULL);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), 0);
-	assert_int_equal(call(&peer, "again", in_ms(FAR_MS)), 0);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), 0);
+	assert_int_equal(call(peer, "again", in_ms(FAR_MS)), 0);
 
-	assert_int_equal(n_joins(&peer), 1);
-	assert_int_equal(peer.client_ids[0], 77);
-	peer_stop(&peer);
+	assert_int_equal(n_joins(peer), 1);
+	assert_int_equal(peer->client_ids[0], 77);
 }
 
 static void
@@ -43,17 +41,15 @@ drop_the_first_request(struct peer *peer)
 static void
 call__whose_connection_breaks__is_sent_again_under_the_same_id(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, drop_the_first_request, NULL);
+	peer_start(peer, drop_the_first_request, NULL);
 
-	assert_int_equal(call(&peer, "precious", in_ms(FAR_MS)), 0);
+	assert_int_equal(call(peer, "precious", in_ms(FAR_MS)), 0);
 
-	assert_int_equal(atomic_load(&peer.step), 1);
-	assert_int_equal(n_joins(&peer), 2);
-	assert_int_equal(peer.client_ids[1], 77);
-	peer_stop(&peer);
+	assert_int_equal(atomic_load(&peer->step), 1);
+	assert_int_equal(n_joins(peer), 2);
+	assert_int_equal(peer->client_ids[1], 77);
 }
 
 static void
@@ -72,15 +68,13 @@ answer_with_garbage(struct peer *peer)
 static void
 garbage__makes_the_link_hang_up_and_join_anew(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, answer_with_garbage, NULL);
+	peer_start(peer, answer_with_garbage, NULL);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), 0);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), 0);
 
-	assert_int_equal(n_joins(&peer), 2);
-	peer_stop(&peer);
+	assert_int_equal(n_joins(peer), 2);
 }
 
 static void
@@ -98,15 +92,13 @@ say_not_joined(struct peer *peer)
 static void
 not_joined__makes_the_link_join_anew_and_ask_again(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, say_not_joined, NULL);
+	peer_start(peer, say_not_joined, NULL);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), 0);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), 0);
 
-	assert_int_equal(n_joins(&peer), 2);
-	peer_stop(&peer);
+	assert_int_equal(n_joins(peer), 2);
 }
 
 static void
@@ -123,14 +115,11 @@ never_answer(struct peer *peer)
 static void
 silent_master__makes_the_call_time_out(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, never_answer, NULL);
+	peer_start(peer, never_answer, NULL);
 
-	assert_int_equal(call(&peer, "hello", in_ms(150)), LINK_E_TIMEOUT);
-
-	peer_stop(&peer);
+	assert_int_equal(call(peer, "hello", in_ms(150)), LINK_E_TIMEOUT);
 }
 
 static void
@@ -156,32 +145,27 @@ answer_the_second_first(struct peer *peer)
 static void
 late_answer__is_dropped(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, answer_the_second_first, NULL);
-	assert_int_equal(call(&peer, "first", in_ms(150)), LINK_E_TIMEOUT);
+	peer_start(peer, answer_the_second_first, NULL);
+	assert_int_equal(call(peer, "first", in_ms(150)), LINK_E_TIMEOUT);
 
-	assert_int_equal(call(&peer, "second", in_ms(FAR_MS)), 0);
+	assert_int_equal(call(peer, "second", in_ms(FAR_MS)), 0);
 
-	assert_int_equal(n_joins(&peer), 1);
-	peer_stop(&peer);
+	assert_int_equal(n_joins(peer), 1);
 }
 
 static void
 missing_master__makes_the_call_end_as_lost(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 	char path[128];
 
-	(void)state;
-	peer_start(&peer, NULL, NULL);
-	snprintf(path, sizeof(path), "%s/master.sock", peer.dir);
+	peer_start(peer, NULL, NULL);
+	snprintf(path, sizeof(path), "%s/master.sock", peer->dir);
 	unlink(path);
 
-	assert_int_equal(call(&peer, "hello", in_ms(120)), LINK_E_LOST);
-
-	peer_stop(&peer);
+	assert_int_equal(call(peer, "hello", in_ms(120)), LINK_E_LOST);
 }
 
 static void
@@ -195,14 +179,11 @@ refuse(struct peer *peer)
 static void
 denied_join__ends_the_call_at_once(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, refuse, NULL);
+	peer_start(peer, refuse, NULL);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), LINK_E_DENIED);
-
-	peer_stop(&peer);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), LINK_E_DENIED);
 }
 
 static void
@@ -220,14 +201,11 @@ refuse_the_version(struct peer *peer)
 static void
 master_that_refuses_our_version__ends_the_call_at_once(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, refuse_the_version, NULL);
+	peer_start(peer, refuse_the_version, NULL);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), LINK_E_VERSION);
-
-	peer_stop(&peer);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), LINK_E_VERSION);
 }
 
 static void
@@ -248,28 +226,23 @@ tell_another_version(struct peer *peer)
 static void
 master_of_another_version__ends_the_call_at_once(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, tell_another_version, NULL);
+	peer_start(peer, tell_another_version, NULL);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), LINK_E_VERSION);
-
-	peer_stop(&peer);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), LINK_E_VERSION);
 }
 
 static void
 master_with_the_same_key__is_believed(void **state)
 {
 	struct cluster_key key = {.present = true, .bytes = "a key"};
-	struct peer peer = {.key = key};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, greet_and_echo, &key);
+	peer->key = key;
+	peer_start(peer, greet_and_echo, &key);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), 0);
-
-	peer_stop(&peer);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), 0);
 }
 
 static void
@@ -287,46 +260,40 @@ static void
 master_with_another_key__is_not_believed(void **state)
 {
 	struct cluster_key key = {.present = true, .bytes = "a key"};
-	struct peer peer = {.key = {.present = true, .bytes = "another"}};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, hello_only, &key);
+	peer->key = (struct cluster_key){.present = true, .bytes = "another"};
+	peer_start(peer, hello_only, &key);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), LINK_E_DENIED);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), LINK_E_DENIED);
 
-	assert_int_equal(peer.n_hello, 0); /* we never joined */
-	peer_stop(&peer);
+	assert_int_equal(peer->n_hello, 0); /* we never joined */
 }
 
 static void
 master_without_a_key__is_not_believed_by_a_client_that_must(void **state)
 {
 	struct cluster_key key = {.present = true, .bytes = "a key"};
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, hello_only, &key);
+	peer_start(peer, hello_only, &key);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), LINK_E_DENIED);
-
-	peer_stop(&peer);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), LINK_E_DENIED);
 }
 
 static void
 large_request__goes_out_though_the_socket_is_full_at_times(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 	char *bytes = malloc(3u << 20);
 
-	(void)state;
 	memset(bytes, 'x', (3u << 20) - 1);
 	bytes[(3u << 20) - 1] = '\0';
-	peer_start(&peer, greet_and_echo, NULL);
+	peer_start(peer, greet_and_echo, NULL);
 
-	assert_int_equal(call(&peer, bytes, in_ms(FAR_MS)), 0);
+	assert_int_equal(call(peer, bytes, in_ms(FAR_MS)), 0);
 
 	free(bytes);
-	peer_stop(&peer);
 }
 
 static void
@@ -343,36 +310,33 @@ wait_for_a_request(struct peer *peer)
 static void
 stop__ends_a_call_under_way_as_closed(void **state)
 {
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, wait_for_a_request, NULL);
+	peer_start(peer, wait_for_a_request, NULL);
 
-	assert_int_equal(call(&peer, "hello", in_ms(FAR_MS)), LINK_E_CLOSED);
-	assert_int_equal(call(&peer, "later", in_ms(FAR_MS)), LINK_E_CLOSED);
-
-	peer_stop(&peer);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), LINK_E_CLOSED);
+	assert_int_equal(call(peer, "later", in_ms(FAR_MS)), LINK_E_CLOSED);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_call__connects_and_joins),
-		cmocka_unit_test(call__whose_connection_breaks__is_sent_again_under_the_same_id),
-		cmocka_unit_test(garbage__makes_the_link_hang_up_and_join_anew),
-		cmocka_unit_test(not_joined__makes_the_link_join_anew_and_ask_again),
-		cmocka_unit_test(silent_master__makes_the_call_time_out),
-		cmocka_unit_test(late_answer__is_dropped),
-		cmocka_unit_test(missing_master__makes_the_call_end_as_lost),
-		cmocka_unit_test(denied_join__ends_the_call_at_once),
-		cmocka_unit_test(master_that_refuses_our_version__ends_the_call_at_once),
-		cmocka_unit_test(master_of_another_version__ends_the_call_at_once),
-		cmocka_unit_test(master_with_the_same_key__is_believed),
-		cmocka_unit_test(master_with_another_key__is_not_believed),
-		cmocka_unit_test(master_without_a_key__is_not_believed_by_a_client_that_must),
-		cmocka_unit_test(large_request__goes_out_though_the_socket_is_full_at_times),
-		cmocka_unit_test(stop__ends_a_call_under_way_as_closed),
+		peer_test(first_call__connects_and_joins),
+		peer_test(call__whose_connection_breaks__is_sent_again_under_the_same_id),
+		peer_test(garbage__makes_the_link_hang_up_and_join_anew),
+		peer_test(not_joined__makes_the_link_join_anew_and_ask_again),
+		peer_test(silent_master__makes_the_call_time_out),
+		peer_test(late_answer__is_dropped),
+		peer_test(missing_master__makes_the_call_end_as_lost),
+		peer_test(denied_join__ends_the_call_at_once),
+		peer_test(master_that_refuses_our_version__ends_the_call_at_once),
+		peer_test(master_of_another_version__ends_the_call_at_once),
+		peer_test(master_with_the_same_key__is_believed),
+		peer_test(master_with_another_key__is_not_believed),
+		peer_test(master_without_a_key__is_not_believed_by_a_client_that_must),
+		peer_test(large_request__goes_out_though_the_socket_is_full_at_times),
+		peer_test(stop__ends_a_call_under_way_as_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

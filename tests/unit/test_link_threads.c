@@ -27,12 +27,11 @@ many_threads__each_get_their_own_answers(void **state)
 {
 	struct caller callers[8];
 	pthread_t threads[8];
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, greet_and_echo, NULL);
+	peer_start(peer, greet_and_echo, NULL);
 	for (unsigned i = 0; i < 8; i++) {
-		callers[i] = (struct caller){.peer = &peer, .number = i};
+		callers[i] = (struct caller){.peer = peer, .number = i};
 		assert_int_equal(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
 	}
 	for (unsigned i = 0; i < 8; i++)
@@ -40,8 +39,7 @@ many_threads__each_get_their_own_answers(void **state)
 
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(callers[i].n_good, 200);
-	assert_int_equal(n_joins(&peer), 1);
-	peer_stop(&peer);
+	assert_int_equal(n_joins(peer), 1);
 }
 
 static void
@@ -65,12 +63,11 @@ many_threads__over_broken_connections__lose_no_answer(void **state)
 {
 	struct caller callers[4];
 	pthread_t threads[4];
-	struct peer peer = {0};
+	struct peer *peer = *state;
 
-	(void)state;
-	peer_start(&peer, hang_up_now_and_then, NULL);
+	peer_start(peer, hang_up_now_and_then, NULL);
 	for (unsigned i = 0; i < 4; i++) {
-		callers[i] = (struct caller){.peer = &peer, .number = i};
+		callers[i] = (struct caller){.peer = peer, .number = i};
 		assert_int_equal(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
 	}
 	for (unsigned i = 0; i < 4; i++)
@@ -78,15 +75,14 @@ many_threads__over_broken_connections__lose_no_answer(void **state)
 
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(callers[i].n_good, 200);
-	peer_stop(&peer);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_threads__each_get_their_own_answers),
-		cmocka_unit_test(many_threads__over_broken_connections__lose_no_answer),
+		peer_test(many_threads__each_get_their_own_answers),
+		peer_test(many_threads__over_broken_connections__lose_no_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,8 @@ struct answer {
 	struct client *client;
 	uint64_t request_id;
 	uint64_t batch;
+	uint64_t since_ns; /* its request came */
+	uint16_t type;
 	bool needs_sync; /* waits until the batch is synced, not only committed */
 	bool is_lasting; /* remembered after it was sent */
 	struct buf frame;

@@ -15,4 +15,7 @@ struct master_counters {
 extern const struct counter_def master_counter_defs[];
 extern const size_t n_master_counter_defs;
 
+/* master_counter -- the i-th of master_counter_defs. */
+uint64_t master_counter(const struct master_counters *counters, size_t i);
+
 #endif

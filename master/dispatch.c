@@ -33,7 +33,7 @@
 MESSAGES(MESSAGE)
 #undef MESSAGE
 
-enum { MESSAGE_NUMBERS = 64, WORK_A_CLOCK = 32, BYTES_A_WORK = 256 };
+enum { WORK_A_CLOCK = 32, BYTES_A_WORK = 256 };
 
 static const struct {
 	int (*run)(struct peer *peer, struct cursor payload, struct buf *out);
@@ -113,6 +113,16 @@ must_wait(const struct master *master)
 	return master->hold_batch > done;
 }
 
+/* The request at hand is answered now; the next one of this turn is reckoned from here. */
+static void
+note_time(struct master *master, uint16_t type)
+{
+	uint64_t now_ns = clock_ns(master->clock);
+
+	hist_add(&master->requests[type], now_ns - master->since_ns);
+	master->lap_ns = now_ns;
+}
+
 /* Before anything changes: the room that an answer of one status an item needs. */
 static int
 prepare_answer(struct peer *peer, const struct frame *frame, struct answer **ret_answer)
@@ -137,7 +147,7 @@ prepare_answer(struct peer *peer, const struct frame *frame, struct answer **ret
 /* Move the frame just written at the end of peer->out into an answer that waits, or is remembered.
  */
 static int
-keep_answer(struct peer *peer, size_t at, struct answer *answer, bool lasting)
+keep_answer(struct peer *peer, size_t at, struct answer *answer, uint16_t type, bool lasting)
 {
 	struct master *master = peer->master;
 	const uint8_t *frame = buf_first(&peer->out) + at;
@@ -153,6 +163,8 @@ keep_answer(struct peer *peer, size_t at, struct answer *answer, bool lasting)
 	answer->batch = master->hold_batch;
 	answer->needs_sync = master->hold_sync || master->limits.durable_power;
 	if (must_wait(master)) {
+		answer->since_ns = master->since_ns;
+		answer->type = type;
 		peer->out.end -= len;
 		peer->client->held_bytes += len;
 		list_push_back(answer->needs_sync ? &master->held_sync : &master->held,
@@ -233,8 +245,10 @@ run(struct peer *peer, const struct frame *frame)
 	if (!lasting && peer->client != NULL && must_wait(master) &&
 	    client_answer_new(peer->client, frame->request_id, &answer) < 0)
 		peer->is_broken = true;
-	if (answer != NULL && keep_answer(peer, at, answer, lasting) < 0)
+	if (answer != NULL && keep_answer(peer, at, answer, frame->type, lasting) < 0)
 		peer->is_broken = true; /* better no answer than one that can't be repeated */
+	if (answer == NULL || !list_link_is_on(&answer->at_held))
+		note_time(master, frame->type);
 	mark_dirty(peer);
 }
 
@@ -292,6 +306,9 @@ master_receive(struct peer *peer, const struct frame *frame)
 	if (peer->is_broken)
 		return;
 	tell_time(master, cursor_left(&frame->payload));
+	if (master->lap_ns == 0)
+		master->turn_began_ns = master->lap_ns = clock_ns(master->clock);
+	master->since_ns = master->lap_ns;
 	counter_add(&master->counters.requests, 1);
 	if ((frame->flags & FRAME_REPLY) != 0 || frame->type >= MESSAGE_NUMBERS ||
 	    runs[frame->type].run == NULL) {
@@ -324,14 +341,17 @@ master_receive(struct peer *peer, const struct frame *frame)
 /* ---- time ---- */
 
 static void
-release(struct list *held, uint64_t done)
+release(struct master *master, struct list *held, uint64_t done)
 {
+	uint64_t now_ns = list_is_empty(held) ? 0 : clock_ns(master->clock);
+
 	list_each_safe(held, link) {
 		struct answer *answer = list_of(link, struct answer, at_held);
 
 		if (answer->batch > done)
 			return;
 		list_remove(&answer->at_held);
+		hist_add(&master->requests[answer->type], now_ns - answer->since_ns);
 		answer->client->held_bytes -= buf_len(&answer->frame);
 		if (answer->client->peer != NULL)
 			send_again(answer->client->peer, answer);
@@ -343,8 +363,8 @@ release(struct list *held, uint64_t done)
 void
 dispatch_release(struct master *master)
 {
-	release(&master->held, master->progress.committed);
-	release(&master->held_sync, master->progress.synced);
+	release(master, &master->held, master->progress.committed);
+	release(master, &master->held_sync, master->progress.synced);
 }
 
 struct peer *
@@ -431,6 +451,7 @@ park(struct master *master, struct peer *peer, const struct frame *frame)
 	parked->peer = peer;
 	parked->type = frame->type;
 	parked->request_id = frame->request_id;
+	parked->since_ns = master->since_ns;
 	parked->wants_room = master->wants_room;
 	parked->until_ms = wait_end(master);
 	list_link_init(&parked->at_peer);
@@ -471,6 +492,7 @@ try_again(struct master *master, struct parked *parked)
 	master->trying = parked;
 	parked->waits_on = false;
 	master->is_last_try = parked->until_ms <= master->now_ms;
+	master->since_ns = parked->since_ns;
 	run(parked->peer, &frame);
 	master->trying = NULL;
 	master->is_last_try = false;

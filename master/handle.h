@@ -30,6 +30,9 @@ handle_encoded(int r)
 	return r == 0 ? STATUS_OK : STATUS_UNAVAILABLE;
 }
 
+/* handle_fetch_counters -- counters that others keep are fetched when somebody asks. */
+void handle_fetch_counters(struct master *master);
+
 /* handle_fates -- write a list of statuses, one an item. */
 int handle_fates(struct buf *out, const uint32_t *statuses, uint32_t n);
 

@@ -121,9 +121,8 @@ handle_space(struct peer *peer, const struct msg_space *msg, struct buf *out)
 	return handle_encoded(rep_space_encode(out, &rep));
 }
 
-/* Counters that others keep are fetched when somebody asks. */
-static void
-fetch(struct master *master)
+void
+handle_fetch_counters(struct master *master)
 {
 	struct master_counters *counters = &master->counters;
 	struct store_counts store;
@@ -145,15 +144,12 @@ handle_stats(struct peer *peer, const struct msg_stats *msg, struct buf *out)
 	int r = codec_put_u32(out, (uint32_t)n_master_counter_defs);
 
 	(void)msg;
-	fetch(master);
+	handle_fetch_counters(master);
 	for (size_t i = 0; r == 0 && i < n_master_counter_defs; i++) {
 		const struct counter_def *def = &master_counter_defs[i];
-		const _Atomic uint64_t *at =
-			(const _Atomic uint64_t *)(const void *)((const char *)&master->counters +
-								 def->at);
 		struct rec_count rec = {
 			.name = span_of(def->name, strlen(def->name)),
-			.value = counter_get(at),
+			.value = master_counter(&master->counters, i),
 		};
 
 		r = rec_count_encode(out, &rec);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "master/http.h"
 #include "master/options.h"
 #include "master/server.h"
 #include "master/settings.h"
@@ -48,6 +49,9 @@ static const struct program program = {
 	.options = &master_options_list,
 	.own_word = own_word,
 };
+
+/* Where others of this kind serve theirs. */
+#define HTTP_AUTO "127.0.0.1:9003"
 
 /* So many records of one turn are committed by the loop itself: the puts of a few clients. */
 #define HERE_MAX_RECORDS 16
@@ -150,9 +154,44 @@ wake_loop(void *arg)
 
 /* ---- from the outside in: loop, store, master, server; then turns until the end ---- */
 
+/* http_open -- as `http` says; *ret_http stays NULL when there is to be none. */
+static int
+http_open(const struct master_options *opts, struct asks *asks, struct http **ret_http, char *why,
+	  size_t why_cap)
+{
+	bool is_auto = strcmp(opts->http, "auto") == 0;
+	int r;
+
+	if (strcmp(opts->http, "off") == 0)
+		return 0;
+	r = http_new(asks, is_auto ? HTTP_AUTO : opts->http, opts->insecure != 0, ret_http, why,
+		     why_cap);
+	if (r != HTTP_E_IN_USE || !is_auto)
+		return r;
+	log_event(LOG_WARN, "http_off", "why=\"%s\" cure=\"give --http=HOST:PORT, or --http=off\"",
+		  why);
+	return 0;
+}
+
+/* turns -- until the end. */
+static int
+turns(struct server *server, struct master *master, struct asks *asks)
+{
+	int r = 0;
+
+	while (!is_ending && r >= 0) {
+		r = server_turn(server);
+		asks_answer(asks, master);
+	}
+	asks_close(asks);
+	return r;
+}
+
 static int
 serve(const struct master_options *opts, struct master *master, struct loop *loop, mode_t mode)
 {
+	cleanup_with(asks_free_at) struct asks *asks = NULL;
+	cleanup_with(http_free_at) struct http *http = NULL;
 	cleanup_with(server_free_at) struct server *server = NULL;
 	struct server_config config = {
 		.loop = loop,
@@ -167,19 +206,23 @@ serve(const struct master_options *opts, struct master *master, struct loop *loo
 
 	if (r != 0)
 		return program_fail(&program, EXIT_ADDRESS, why);
+	r = asks_new(loop, &asks);
+	if (r == 0)
+		r = http_open(opts, asks, &http, why, sizeof(why));
+	if (r != 0)
+		return program_fail(&program, r > 0 ? EXIT_ADDRESS : EXIT_SYSTEM, why);
 	r = program_write_pidfile(opts->pidfile);
 	if (r < 0) {
 		snprintf(why, sizeof(why), "%.300s: %s", opts->pidfile, strerror(-r));
 		return program_fail(&program, EXIT_SYSTEM, why);
 	}
-	log_event(LOG_INFO, "master_ready", "listen=\"%s\" db=%s", server_addresses(server),
-		  opts->db);
+	log_event(LOG_INFO, "master_ready", "listen=\"%s\" db=%s http_port=%u",
+		  server_addresses(server), opts->db, http == NULL ? 0u : http_port(http));
 	if (opts->ready_fd != 0) {
 		snprintf(why, sizeof(why), "ready %.400s\n", server_addresses(server));
 		program_ready((int)opts->ready_fd, why);
 	}
-	while (!is_ending && r >= 0)
-		r = server_turn(server);
+	r = turns(server, master, asks);
 	program_drop_pidfile(opts->pidfile);
 	log_event(LOG_INFO, "master_ending", "db=%s", opts->db);
 	return r < 0 ? program_fail(&program, EXIT_SYSTEM, err_trail(why, sizeof(why))) : 0;

@@ -267,5 +267,9 @@ master_turn(struct master *master)
 	gone_settle(&master->gone, master->progress.committed);
 	dispatch_release(master);
 	watch_tell(master);
+	if (master->lap_ns != 0) {
+		hist_add(&master->turns, clock_ns(master->clock) - master->turn_began_ns);
+		master->lap_ns = 0;
+	}
 	return wait_ms;
 }

@@ -35,8 +35,11 @@
 #include "master/proto/codec.h"
 #include "master/proto/status.h"
 #include "transfer/base/frame.h"
+#include "transfer/base/hist.h"
 #include "transfer/base/rand.h"
 #include "transfer/base/token.h"
+
+#define MESSAGE_NUMBERS 64 /* numbers of messages are below it */
 
 struct master_limits {
 	uint64_t lease_ms, write_lease_ms;
@@ -92,6 +95,7 @@ struct parked {
 	bool wants_room; /* not, say, quota: room that comes free may be kept for it */
 	uint64_t until_ms;
 	uint64_t request_id;
+	uint64_t since_ns;
 	uint16_t type;
 	struct buf payload;
 };
@@ -151,6 +155,12 @@ struct master {
 	uint64_t follow_ms;    /* how long the one at hand would */
 	struct arena arena;    /* of the request at hand */
 	struct foreseen foreseen;
+
+	/* how long requests and turns take (metrics.h) */
+	struct hist requests[MESSAGE_NUMBERS]; /* from arrival to answer, by message */
+	struct hist turns;                     /* those that had requests */
+	uint64_t turn_began_ns, lap_ns;        /* 0: no request yet in this turn */
+	uint64_t since_ns;                     /* when the request at hand came */
 
 	/* what the request at hand must wait for */
 	uint64_t hold_batch;

@@ -5,7 +5,7 @@
 #
 #      pages     names and statuses; the whole text of /metrics has the shape Prometheus wants
 #      door      only GET and HEAD; no foreign names; an address beyond the machine is refused
-#      load      pages are read while puts go on, and the master ends with readers connected
+#      load      pages are read while puts go on; `tiffin top` shows what moves
 . "$(dirname "$0")/lib.sh"
 
 PORT=$((20000 + $$ % 20000))
@@ -57,6 +57,11 @@ for i in 1 2 3 4 5 6; do
 	page /get_all_keys >"$T/keys" || die "keys under load"
 	LC_ALL=C sort -c "$T/keys" || die "keys are not in order"
 done
+t top -n 2 -d 200ms >"$T/top" || die "top"
+is "screens" 2 "$(grep -c '^space ' "$T/top")"
+grep -q '^p1 .* ok ' "$T/top" || die "top: $(cat "$T/top")"
+is "screens in JSON" 2 "$(t --json top -n 2 -d 100ms | grep -c '^{"size_bytes":67108864,.*"a_second":{.*}}$')"
+expect "a delay out of range" 2 t top -d 1ms 2>"$T/said"
 finish writer || die "the writer: $(cat "$T/writer.log")"
 is "keys in the end" 2002 "$(page /get_all_keys | wc -l)"
 down

@@ -52,7 +52,8 @@ why_link(const struct ask *ask, int outcome)
 	case LINK_E_DENIED:
 		return why_set(code,
 			       "the master at %s does not accept us, or could not prove "
-			       "itself: check the cluster key file",
+			       "itself: check the cluster key file, and that nobody else goes by "
+			       "this client id",
 			       master);
 	case LINK_E_VERSION:
 		return why_set(code,

@@ -33,7 +33,8 @@ struct client {
 	enum client_state state;
 	char *name, *host; /* owned */
 	struct tenant *tenant;
-	struct peer *peer;                      /* its connection now, or NULL */
+	struct peer *peer; /* its connection now, or NULL */
+	uint32_t uid;      /* of its first join, as in struct peer: nobody else goes by its id */
 	uint64_t heard_ms, stalled_ms;          /* when, and the master's own stalls up to then */
 	uint64_t clock_there_ms, clock_here_ms; /* its clock as last told, and when we heard it */
 	struct list_link at_heard;

@@ -134,6 +134,10 @@ handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 	struct tenant *tenant;
 	int r = judge_join(peer, msg);
 
+	if (r == STATUS_OK && client != NULL && client->uid != peer->uid) {
+		why_refused(master, "this client id belongs to another user since its first join");
+		return STATUS_DENIED;
+	}
 	if (r == STATUS_OK)
 		r = find_tenant(master, msg->tenant, &tenant);
 	if (r != STATUS_OK)
@@ -157,6 +161,7 @@ handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 	client_heard(master, client);
 	client->clock_there_ms = msg->now_ms;
 	client->clock_here_ms = master->now_ms;
+	client->uid = peer->uid;
 	attach(peer, client);
 	if (!rep.was_known) {
 		log_event(LOG_INFO, "client_joined", "client=%" PRIu64 " name=%s", client->id,

@@ -189,6 +189,7 @@ master_peer_new(struct master *master, bool is_trusted, struct peer **ret_peer)
 		return err_new(-ENOMEM);
 	peer->master = master;
 	peer->is_trusted = is_trusted;
+	peer->uid = PEER_BY_KEY;
 	buf_init(&peer->out);
 	list_init(&peer->watches);
 	list_init(&peer->parked);

@@ -51,13 +51,16 @@ struct master_limits {
 	bool strict_tenants; /* joining makes no tenant */
 };
 
+#define PEER_BY_KEY UINT32_MAX /* is nobody's user id */
+
 struct peer {
 	struct master *master;
 	struct client *client; /* after join */
 	struct buf out;  /* frames to be sent; whoever owns the peer sends and consumes them */
 	bool is_trusted; /* a Unix socket: the peer is its uid, no key is asked */
-	bool is_broken;  /* hang up: it sent nonsense, or there was no memory for its answer */
-	void *owner;     /* whoever made it: finds its connection by this */
+	uint32_t uid;   /* of such a peer; PEER_BY_KEY: whoever holds the key (or nobody need to) */
+	bool is_broken; /* hang up: it sent nonsense, or there was no memory for its answer */
+	void *owner;    /* whoever made it: finds its connection by this */
 	bool said_hello;
 	uint64_t request_id; /* of the request at hand */
 	uint8_t challenge[CHALLENGE_BYTES];

@@ -167,6 +167,7 @@ static int
 conn_new(struct server *server, int fd, bool is_trusted)
 {
 	struct conn *conn = calloc(1, sizeof(*conn));
+	pid_t pid;
 	int r;
 
 	if (conn == NULL)
@@ -175,6 +176,14 @@ conn_new(struct server *server, int fd, bool is_trusted)
 	if (r < 0) {
 		free(conn);
 		return err_up(r);
+	}
+	if (is_trusted) {
+		r = sock_peer(fd, &pid, &conn->peer->uid);
+		if (r < 0) {
+			master_peer_free(conn->peer);
+			free(conn);
+			return err_up(r);
+		}
 	}
 	conn->peer->owner = conn;
 	conn->server = server;

@@ -23,6 +23,46 @@ silent_client__is_suspect_after_its_ttl__and_lost_after_the_grace(void **state)
 	assert_null(client_of(w, 11));
 }
 
+static uint32_t
+join_as(struct world *w, uint64_t client_id, uint32_t uid, struct frame *ret_frame)
+{
+	struct end *end = world_connect(w);
+	struct rep_hello hello = {0};
+	uint64_t id;
+
+	end->peer->uid = uid;
+	end->last_request = 1000 * w->n_ends;
+	assert_int_equal(ASK(end, hello, &hello, .version = PROTO_VERSION), STATUS_OK);
+	id = SEND(end, join, .client_id = client_id, .name = span_of("end", 3),
+		  .host = span_of("here", 4), .tenant = span_of("default", 7));
+	world_turn(w);
+	end_answers(end, id, ret_frame);
+	return ret_frame->status;
+}
+
+static void
+join__under_the_id_of_another_users_client__is_denied_as_long_as_that_is_known(void **state)
+{
+	struct world *w = *state;
+	struct frame frame;
+	struct span why;
+	const struct peer *first;
+
+	assert_int_equal(join_as(w, 11, 1000, &frame), STATUS_OK);
+	first = client_of(w, 11)->peer;
+
+	assert_int_equal(join_as(w, 11, 1001, &frame), STATUS_DENIED);
+	why = why_decode(frame.payload);
+	assert_non_null(memmem(why.at, why.len, "another user", 12));
+	assert_int_equal(join_as(w, 11, PEER_BY_KEY, &frame), STATUS_DENIED);
+	assert_ptr_equal(client_of(w, 11)->peer, first);
+	assert_false(first->is_broken);
+
+	assert_int_equal(join_as(w, 11, 1000, &frame), STATUS_OK);
+	world_pass_ms(w, 16000); /* it is lost, and forgotten */
+	assert_int_equal(join_as(w, 11, 1001, &frame), STATUS_OK);
+}
+
 static void
 client__that_pings__lives(void **state)
 {
@@ -331,6 +371,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(silent_client__is_suspect_after_its_ttl__and_lost_after_the_grace),
+		WORLD_TEST(
+			join__under_the_id_of_another_users_client__is_denied_as_long_as_that_is_known),
 		WORLD_TEST(client__that_pings__lives),
 		WORLD_TEST(segment_of_a_suspect__gets_no_new_data__and_is_back_with_the_first_word),
 		WORLD_TEST(lost_provider__takes_its_segment_and_objects_along),

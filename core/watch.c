@@ -29,6 +29,7 @@
 
 #define WATCH_MAGIC    0x74777463u
 #define FRAME_MS       10000 /* a frame that has begun is there by then */
+#define LEAVE_MS       1000  /* so long a close waits for the master at most */
 #define BACKOFF_MIN_MS 20
 #define BACKOFF_MAX_MS 200
 
@@ -208,7 +209,7 @@ watch_run(void *arg)
 	while (r != LINK_E_CLOSED) {
 		if (watch->fd >= 0) {
 			r = listen_once(watch);
-			if (r != 0)
+			if (r != 0 && r != LINK_E_CLOSED) /* else we say goodbye over it */
 				hang_up(watch);
 			continue;
 		}
@@ -222,6 +223,27 @@ watch_run(void *arg)
 				  0); /* what happened meanwhile is not known */
 	}
 	return NULL;
+}
+
+/*
+ * leave -- the master need not wait for our time to live to be over.
+ *
+ * The answer is waited for: a connection that is closed while something of the master's lies unread
+ * in it is reset, and what we said last may be thrown away.
+ */
+static void
+leave(struct tiffin_watch *watch)
+{
+	struct frame reply;
+
+	if (watch->fd < 0)
+		return;
+	buf_clear(&watch->payload);
+	buf_clear(&watch->frame);
+	if (greet_frame(&watch->frame, MSG_leave, watch->next_id++, &watch->payload) < 0 ||
+	    greet_exchange(watch->fd, &watch->frame, clock_ns(clock_real()) + LEAVE_MS * NS_PER_MS,
+			   &watch->in, &reply) != 0)
+		log_event(LOG_INFO, "watch_leave_unsaid", "client=%lu", watch->config.client_id);
 }
 
 static void
@@ -238,6 +260,7 @@ watch_free(struct tiffin_watch *watch)
 			log_event(LOG_WARN, "watch_wake_failed", "errno=%d", errno);
 		pthread_join(watch->thread, NULL);
 	}
+	leave(watch);
 	hang_up(watch);
 	fd_close_at(&watch->wake_fd);
 	buf_fini(&watch->payload);

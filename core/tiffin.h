@@ -231,6 +231,10 @@ TIFFIN_API int tiffin_stat(struct tiffin_client *client, const char *key,
  *
  * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_LEASE, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT,
  *         TIFFIN_E_BUSY, TIFFIN_E_INVALID.
+ *
+ * When an answer is lost the request is sent again, and the master answers as it did before.  One
+ * that was restarted in between has forgotten that: then TIFFIN_E_NOT_FOUND may also mean that this
+ * call has removed it.
  */
 TIFFIN_API int tiffin_remove(struct tiffin_client *client, const char *key, uint32_t flags);
 
@@ -238,7 +242,12 @@ TIFFIN_API int tiffin_remove(struct tiffin_client *client, const char *key, uint
 TIFFIN_API int tiffin_remove_batch(struct tiffin_client *client, const char *const *keys,
 				   size_t n_keys, uint32_t flags, int *ret_results);
 
-/* tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE. */
+/*
+ * tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE.
+ *
+ * After a restart of the master TIFFIN_E_NOT_FOUND may also mean that this call has renamed it, as
+ * with tiffin_remove().
+ */
 TIFFIN_API int tiffin_rename(struct tiffin_client *client, const char *from, const char *to,
 			     uint32_t flags);
 

@@ -196,6 +196,43 @@ repeated_request__over_a_new_connection__gets_the_same_answer(void **state)
 }
 
 static void
+removal_and_rename__repeated_over_a_new_connection__are_answered_as_done(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11), *again;
+	struct rec_key_only key = {span_of("gone", 4)};
+	struct rec_rename_pair pair = {span_of("from", 4), span_of("to", 2)};
+	const struct msg_remove remove = {.n_keys = 1, .keys = &key};
+	const struct msg_rename rename = {.n_pairs = 1, .pairs = &pair};
+	struct rep_remove removed = {0};
+	struct buf first, second;
+
+	end_mount(end, 1, 1, 64 * MIB);
+	end_put(end, "gone", 4096);
+	end_put(end, "from", 4096);
+	buf_init(&first);
+	buf_init(&second);
+	assert_int_equal(msg_remove_encode(&first, &remove), 0);
+	assert_int_equal(msg_rename_encode(&second, &rename), 0);
+	end_send_as(end, 77000, MSG_remove, &first);
+	end_send_as(end, 77001, MSG_rename, &second);
+	end_hang_up(end); /* before the answers */
+	again = world_join_again(w, 11);
+
+	end_send_as(again, 77000, MSG_remove, &first);
+	end_send_as(again, 77001, MSG_rename, &second);
+	world_turn(w);
+
+	assert_int_equal(HEAR(again, 77000, remove, &removed), STATUS_OK);
+	assert_int_equal(removed.fates[0].status, STATUS_OK);
+	assert_int_equal(end_status(again, 77001), STATUS_OK);
+	assert_int_equal(end_exist(again, "gone"), STATUS_NOT_FOUND);
+	assert_int_equal(end_exist(again, "to"), STATUS_OK);
+	buf_fini(&first);
+	buf_fini(&second);
+}
+
+static void
 repeated_request__while_its_answer_waits__is_answered_once(void **state)
 {
 	struct world *w = *state;
@@ -380,6 +417,8 @@ main(void)
 		WORLD_TEST(
 			request__with_a_number_below_the_newest__is_heard__and_repeated_answered_again),
 		WORLD_TEST(repeated_request__over_a_new_connection__gets_the_same_answer),
+		WORLD_TEST(
+			removal_and_rename__repeated_over_a_new_connection__are_answered_as_done),
 		WORLD_TEST(repeated_request__while_its_answer_waits__is_answered_once),
 		WORLD_TEST(put_end__repeated_after_a_restart__is_answered_as_done),
 		WORLD_TEST(old_answers__are_forgotten_when_newer_ones_need_the_room),

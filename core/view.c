@@ -156,6 +156,25 @@ tiffin_view_stat(const struct tiffin_view *view, struct tiffin_stat *ret_stat)
 					 .n_replicas = view->place->n_replicas};
 }
 
+/*
+ * move -- from the nearest copy that can be had.
+ *
+ * When none can, each segment is asked for once more: a fence may just have cut our connections, or
+ * a provider have come back elsewhere.  The version is the same as long as the lease holds.
+ */
+static int
+move(struct tiffin_view *view, struct fetch *fetch)
+{
+	struct tiffin_client *client = view->client;
+	int r = get_move(client, fetch, client_until(client));
+
+	if (r != TIFFIN_E_UNREACHABLE || refresh(view) != 0)
+		return r;
+	for (uint32_t i = 0; i < view->place->n_replicas; i++)
+		where_drop(&client->where, view->place->replicas[i].segment_id);
+	return get_move(client, fetch, client_until(client));
+}
+
 int
 tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes, const struct iovec *slices,
 		 size_t n_slices, uint64_t *ret_len_bytes)
@@ -173,7 +192,7 @@ tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes, const struct i
 		fetch.place = view->place;
 		fetch.len_bytes = num_min(view->place->len_bytes - offset_bytes,
 					  get_slices_len(slices, n_slices));
-		r = get_move(view->client, &fetch, client_until(view->client));
+		r = move(view, &fetch);
 	}
 	if (r == 0) {
 		r = refresh(view); /* did it hold until the last byte? */

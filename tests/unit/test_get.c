@@ -271,6 +271,40 @@ get_batch__with_a_copy_that_is_not_to_be_had__moves_the_others_all_the_same(void
 	assert_memory_equal(seen + 2000, sent + 200, 100);
 }
 
+/* Its connection was cut, and nothing else: there it is again, for who asks. */
+static void
+lend_again(struct world *w, uint16_t type)
+{
+	if (type != MSG_query_segment)
+		return;
+	w->on_call = NULL;
+	assert_int_equal(engine_lend(w->engine, w->lents[0]), 0);
+}
+
+static void
+view__whose_only_copy_was_cut_off__asks_for_it_once_more(void **state)
+{
+	struct world *w = *state;
+	const struct iovec slice = {seen, 100};
+	struct tiffin_view *view;
+	uint64_t len = 0;
+
+	memset(seen, 0, sizeof(seen));
+	world_put_pattern(w, "a", sent, 100, 1);
+	assert_int_equal(tiffin_view_open(w->client, "a", &view), 0);
+	assert_int_equal(tiffin_view_read(view, 0, &slice, 1, &len), 0);
+	engine_unlend(w->engine, w->lents[0]);
+	memset(seen, 0, sizeof(seen));
+	w->on_call = lend_again;
+
+	assert_int_equal(tiffin_view_read(view, 0, &slice, 1, &len), 0);
+
+	assert_int_equal(len, 100);
+	assert_memory_equal(seen, sent, 100);
+	assert_int_equal(w->n_heard[MSG_get_replica_list], 1);
+	tiffin_view_close(view);
+}
+
 static void
 get_batch__answers_each_for_itself(void **state)
 {
@@ -339,6 +373,7 @@ main(void)
 		world_test(get__when_the_lease_ran_out_on_the_way__looks_again),
 		world_test(get__while_its_provider_comes_back__waits_for_it),
 		world_test(get__when_its_provider_stays_away__answers_unreachable),
+		world_test(view__whose_only_copy_was_cut_off__asks_for_it_once_more),
 		world_test(get_batch__answers_each_for_itself),
 		world_test(
 			get_batch__with_a_copy_that_is_not_to_be_had__moves_the_others_all_the_same),

@@ -31,10 +31,13 @@ enum books_owner {
 enum books_owner books_own(const char *db, int *ret_fd);
 void books_let_go(int fd);
 
+/* As sql/backup/mark_*.sql write them. */
+enum books_mark { BOOKS_MARK_NONE = 0, BOOKS_MARK_ONLINE = 1, BOOKS_MARK_FINAL = 2 };
+
 /* What a database says of itself. */
 struct books_facts {
 	bool is_tiffins;
-	uint64_t mark; /* 0: none; else a backup */
+	uint64_t mark; /* enum books_mark */
 	uint64_t schema_version, master_epoch, n_objects, n_segments, n_bytes;
 };
 

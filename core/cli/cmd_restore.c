@@ -106,7 +106,7 @@ judge(struct cli *cli, const char *file, const struct books_copy *copy,
 
 	if (status != CLI_OK)
 		return status;
-	if (ret_facts->mark == 0)
+	if (ret_facts->mark == BOOKS_MARK_NONE)
 		return cli_say(cli, CLI_USAGE,
 			       "%s: a database, but no backup: only what tiffin backup has made "
 			       "can be put back safely",
@@ -232,6 +232,11 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	books_let_go(fd);
 	if (status == CLI_OK)
 		print(cli, db, &facts);
+	if (status == CLI_OK && facts.mark == BOOKS_MARK_ONLINE)
+		cli_note(
+			cli,
+			"it was made while a master worked: what changed after it is not known, so "
+			"objects with bytes are dropped when their providers come back");
 	return status;
 }
 

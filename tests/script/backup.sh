@@ -51,7 +51,8 @@ sleep 0.7
 objects put new/ 500 100000
 at_least "new ones" 400 "$(value ok "$T/objects")"
 master_kill
-expect "restore" 0 t restore --db "$DB" "$B" >/dev/null
+expect "restore" 0 t restore --db "$DB" "$B" >/dev/null 2>"$T/said"
+grep -q "objects with bytes are dropped" "$T/said" || die "it does not say what it costs: $(cat "$T/said")"
 [ -s "$DB.before" ] || die "the former database is gone"
 no_litter || die "left behind: $(ls "$T")"
 master_start

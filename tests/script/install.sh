@@ -12,7 +12,7 @@ has() { find "$usr" -path "*/$1" | grep -q . || die "not installed: $1"; }
 for file in bin/tiffin bin/tiffin-master bin/tiffin-provider bin/tiffinfs include/tiffin.h libtiffin.so \
 	pkgconfig/tiffin.pc cmake/tiffin/tiffin-config.cmake man1/tiffin.1 man3/tiffin.3 man3/tiffin_put.3 \
 	man5/tiffin.conf.5 man7/tiffin.7 man8/tiffin-master.8 bash-completion/completions/tiffin \
-	share/tiffin/sql/admin/check.sql; do
+	share/tiffin/sql/admin/check.sql share/tiffin/sql/backup/copy.sql; do
 	has "$file"
 done
 

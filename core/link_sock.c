@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "transfer/base/err.h"
@@ -169,10 +168,6 @@ connect_once(struct link_sock *ls, uint64_t until_ns, struct link_session *sessi
 static void
 go_up(struct link_sock *ls, int fd, const struct link_session *session)
 {
-	const struct timeval slice = {.tv_usec = READ_SLICE_MS * 1000};
-
-	/* Without it a reader would only notice its deadline late: shutdown still wakes it. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
 	ls->fd = fd;
 	ls->session = *session;
 	ls->is_up = true;
@@ -301,15 +296,15 @@ flush_turn(struct link_sock *ls, uint64_t until_ns)
 
 /* ---- up: reading ------------------------------------------------------------------- */
 
-/* read_some -- without the lock, after it was seen that something is there or may be waited for. */
+/* read_some -- without the lock, after it was seen that something is there. */
 static ssize_t
-read_some(struct link_sock *ls, int flags)
+read_some(struct link_sock *ls)
 {
 	ssize_t n;
 
 	if (buf_reserve(&ls->in, READ_BYTES) < 0)
 		return 0;
-	n = recv(ls->fd, ls->in.at + ls->in.end, ls->in.cap - ls->in.end, flags);
+	n = recv(ls->fd, ls->in.at + ls->in.end, ls->in.cap - ls->in.end, MSG_DONTWAIT);
 	if (n > 0)
 		ls->in.end += (size_t)n;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -382,24 +377,27 @@ take_frames(struct link_sock *ls)
 	}
 }
 
-/* read_turn -- read for everybody, once. */
+/*
+ * read_turn -- read for everybody, once.
+ *
+ * A blocking recv() on a Unix socket would be a call less, but dearer: the kernel wakes
+ * whoever sleeps in one also when the master takes in the request, only to sleep on.
+ */
 static void
 read_turn(struct link_sock *ls, uint64_t until_ns)
 {
-	bool must_poll = buf_len(&ls->out) > 0 || until_ns < now_ns() + READ_SLICE_MS * NS_PER_MS;
-	short events = POLLIN;
 	ssize_t n = -1;
+	short events;
 
 	ls->has_reader = true;
-	if (must_poll) {
-		events = poll_for(ls, buf_len(&ls->out) > 0 ? POLLIN | POLLOUT : POLLIN, until_ns);
-		if ((events & POLLOUT) != 0)
-			flush_some(ls);
+	events = poll_for(ls, buf_len(&ls->out) > 0 ? POLLIN | POLLOUT : POLLIN, until_ns);
+	if ((events & POLLOUT) != 0)
+		flush_some(ls);
+	if (events & (POLLIN | POLLHUP | POLLERR)) {
+		lock_drop(&ls->lock);
+		n = read_some(ls);
+		lock_take(&ls->lock);
 	}
-	lock_drop(&ls->lock);
-	if (events & (POLLIN | POLLHUP | POLLERR))
-		n = read_some(ls, must_poll ? MSG_DONTWAIT : 0);
-	lock_take(&ls->lock);
 	ls->has_reader = false;
 
 	if (!ls->is_up) {

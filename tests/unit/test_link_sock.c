@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/link_peer.h"
 
+#include <sys/resource.h>
+
 static void
 first_call__connects_and_joins(void **state)
 {
@@ -99,6 +101,46 @@ not_joined__makes_the_link_join_anew_and_ask_again(void **state)
 	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), 0);
 
 	assert_int_equal(n_joins(peer), 2);
+}
+
+/* Takes the request in at once, and thinks about it. */
+static void
+answer_later(struct peer *peer)
+{
+	struct frame frame;
+
+	peer_accept(peer);
+	peer_greet(peer);
+	while (peer_read(peer, &frame)) {
+		clock_sleep_ms(clock_real(), 5);
+		peer_answer(peer, &frame, STATUS_OK,
+			    &(struct buf){.at = (uint8_t *)frame.payload.at,
+					  .end = cursor_left(&frame.payload)});
+	}
+}
+
+static long
+n_sleeps(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+	return usage.ru_nvcsw;
+}
+
+static void
+call__while_the_master_takes_the_request_in__sleeps_on(void **state)
+{
+	struct peer *peer = *state;
+	long before;
+
+	peer_start(peer, answer_later, NULL);
+	assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), 0);
+
+	before = n_sleeps();
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(call(peer, "hello", in_ms(FAR_MS)), 0);
+	assert_in_range(n_sleeps() - before, 1, 20 + 8); /* woken twice each it would be 40 */
 }
 
 static void
@@ -326,6 +368,7 @@ main(void)
 		peer_test(call__whose_connection_breaks__is_sent_again_under_the_same_id),
 		peer_test(garbage__makes_the_link_hang_up_and_join_anew),
 		peer_test(not_joined__makes_the_link_join_anew_and_ask_again),
+		peer_test(call__while_the_master_takes_the_request_in__sleeps_on),
 		peer_test(silent_master__makes_the_call_time_out),
 		peer_test(late_answer__is_dropped),
 		peer_test(missing_master__makes_the_call_end_as_lost),

@@ -366,6 +366,12 @@ put_some(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	r = open_all(client, parcels, n, options, until_ns);
 	if (r != 0)
 		return r;
+	/*
+	 * What is replaced would keep its room as long as gets of ours, though they are over,
+	 * are not known to be: said now, while the bytes move, it costs no time.
+	 */
+	if (options != NULL && (options->flags & TIFFIN_REPLACE) != 0)
+		lease_keeper_flush(client);
 	write_all(client, parcels, n, &until_ns);
 	end_all(client, parcels, n, until_ns);
 	revoke_all(parcels, n, until_ns);

@@ -119,6 +119,9 @@ start(struct tiffin_put *put, uint64_t room_bytes, uint64_t until_ns)
 	granted.asked_ns = ask.asked_ns;
 	r = writing_init(&put->writing, put->client, &granted, until_ns);
 	put->is_started = true;
+	if ((put->options.flags & TIFFIN_REPLACE) !=
+	    0) /* as put_some() does, for its room's sake */
+		lease_keeper_flush(put->client);
 	return r;
 }
 

@@ -35,6 +35,23 @@ put__of_an_existing_key__answers_exists_and_changes_nothing(void **state)
 }
 
 static void
+put__with_replace__first_gives_back_the_leases_of_gets_that_are_over(void **state)
+{
+	const struct tiffin_put_options options = {.struct_bytes = sizeof(options),
+						   .flags = TIFFIN_REPLACE};
+	const struct iovec slice = {"other", 5};
+	struct world *w = *state;
+
+	assert_int_equal(world_put(w, "a", "first", 5, 1), 0);
+	assert_int_equal(world_get(w, "a", seen, sizeof(seen), NULL), 0);
+	assert_int_equal(w->n_released, 0);
+
+	assert_int_equal(tiffin_put(w->client, "a", &slice, 1, &options, NULL), 0);
+
+	assert_int_equal(w->n_released, 1);
+}
+
+static void
 put__with_replace__takes_the_place(void **state)
 {
 	struct world *w = *state;
@@ -261,6 +278,7 @@ main(void)
 		world_test(put__on_two_segments__writes_the_same_bytes_to_both),
 		world_test(put__of_an_existing_key__answers_exists_and_changes_nothing),
 		world_test(put__with_replace__takes_the_place),
+		world_test(put__with_replace__first_gives_back_the_leases_of_gets_that_are_over),
 		world_test(put__whose_segment_is_lost__is_revoked_as_not_quiet_and_tried_once_more),
 		world_test(put__that_the_master_gave_up__is_revoked_as_quiet),
 		world_test(put__when_the_books_cannot_be_written_for_a_moment__asks_again),

@@ -88,13 +88,46 @@ books_find(struct master *master, struct tenant *tenant, const uint8_t *key, siz
 }
 
 /*
- * Leased again within a second, it stays where it is in the order: its neighbours' memory is left
- * alone.  Ticks of 256 ms wrap after four hours; who is not leased for just so long stays once.
+ * Leased again within four seconds, it stays where it is in the order: its neighbours' memory is
+ * left alone, which would cost as much as all else of a look-up.  For about so long its lease keeps
+ * it from eviction anyway.  Ticks of 256 ms wrap after four hours; who is not leased for just so
+ * long stays once.
  */
 #define LRU_TICK_MS 256
-#define LRU_GRAIN   4
+#define LRU_GRAIN   16
 
 #define FIND_AT_ONCE 64
+
+static uint16_t
+lru_tick(const struct master *master)
+{
+	return (uint16_t)(master->now_ms / LRU_TICK_MS);
+}
+
+static bool
+lru_is_due(const struct master *master, const struct object *object)
+{
+	return (uint16_t)(lru_tick(master) - object->lru_tick) >= LRU_GRAIN;
+}
+
+void
+books_fetch(const struct master *master, struct key *const *found, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (found[i] != NULL)
+			object_fetch(found[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct object *object;
+
+		if (found[i] == NULL)
+			continue;
+		object = container_of(found[i], struct object, key);
+		if (!lru_is_due(master, object))
+			continue;
+		__builtin_prefetch(object->at_lru.prev, 1);
+		__builtin_prefetch(object->at_lru.next, 1);
+	}
+}
 
 static void
 find_some(struct master *master, const struct tenant *tenant, const struct rec_key_only *keys,
@@ -106,9 +139,7 @@ find_some(struct master *master, const struct tenant *tenant, const struct rec_k
 	for (uint32_t i = 0; i < n; i++)
 		probes[i] = (struct index_probe){keys[i].key.at, keys[i].key.len};
 	index_get_all(tenant->index, probes, n, found);
-	for (uint32_t i = 0; i < n; i++)
-		if (found[i] != NULL)
-			object_fetch(found[i]);
+	books_fetch(master, found, n);
 	for (uint32_t i = 0; i < n; i++)
 		objects[i] = found_object(master, found[i], keys[i].key.at, keys[i].key.len);
 }
@@ -176,7 +207,7 @@ books_enter(struct master *master, struct object *object, struct object **ret_ol
 	object->is_indexed = true;
 	if (object->len_bytes > 0)
 		list_push_front(&object->tenant->lru, &object->at_lru);
-	object->lru_tick = (uint16_t)(master->now_ms / LRU_TICK_MS);
+	object->lru_tick = lru_tick(master);
 	count_object(master, object, +1);
 	*ret_old = old == NULL ? NULL : object_of(old);
 	if (*ret_old != NULL)
@@ -409,11 +440,9 @@ with_margin(uint64_t len_ms)
 static void
 lru_touch(struct master *master, struct object *object)
 {
-	uint16_t tick = (uint16_t)(master->now_ms / LRU_TICK_MS);
-
-	if ((uint16_t)(tick - object->lru_tick) < LRU_GRAIN)
+	if (!lru_is_due(master, object))
 		return;
-	object->lru_tick = tick;
+	object->lru_tick = lru_tick(master);
 	if (!object->is_indexed || !list_link_is_on(&object->at_lru))
 		return; /* a ghost hangs on its own list */
 	list_remove(&object->at_lru);

@@ -51,6 +51,12 @@ books_hash(const struct master *master, const uint8_t *key, size_t key_len)
 /* books_miss -- the answer at hand says that the key of that hash has no object. */
 void books_miss(struct master *master, uint64_t hash);
 
+/*
+ * books_fetch -- what was found in the index is about to be told of: all memory that takes is
+ * called for, and it comes while other things are done.  found[i] NULL: nothing.
+ */
+void books_fetch(const struct master *master, struct key *const *found, size_t n);
+
 /* books_find_all -- many at once, their memory on its way together.  objects[0..n): as
  * books_find(). */
 void books_find_all(struct master *master, const struct tenant *tenant,

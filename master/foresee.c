@@ -90,9 +90,7 @@ master_foresee(struct peer *peer, const uint8_t *bytes, size_t len_bytes)
 		return;
 	tenant = peer->client->tenant;
 	index_get_all(tenant->index, probes, n, foreseen->keys);
-	for (size_t i = 0; i < n; i++)
-		if (foreseen->keys[i] != NULL)
-			object_fetch(foreseen->keys[i]);
+	books_fetch(peer->master, foreseen->keys, n);
 	foreseen->tenant_id = tenant->id;
 	foreseen->n_changes = index_n_changes(tenant->index);
 	foreseen->n = n;

@@ -43,7 +43,7 @@ to_front(struct buf *buf)
 }
 
 int
-buf_reserve(struct buf *buf, size_t n_bytes)
+buf_make_room(struct buf *buf, size_t n_bytes)
 {
 	size_t len = buf_len(buf);
 	size_t cap_new;
@@ -51,8 +51,6 @@ buf_reserve(struct buf *buf, size_t n_bytes)
 
 	buf_check(buf);
 
-	if (n_bytes <= buf->cap - buf->end)
-		return 0;
 	if (n_bytes > PTRDIFF_MAX - len)
 		return err_new(-ENOMEM);
 

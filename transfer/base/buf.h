@@ -40,8 +40,15 @@ buf_behind(const struct buf *buf)
 	return buf->at == NULL ? NULL : buf->at + buf->end;
 }
 
+/* buf_make_room -- for buf_reserve(), when there is not enough. */
+int buf_make_room(struct buf *buf, size_t n_bytes) MUST_CHECK;
+
 /* buf_reserve -- at least n_bytes of room behind `end`.  0 or -ENOMEM. */
-int buf_reserve(struct buf *buf, size_t n_bytes) MUST_CHECK;
+MUST_CHECK static inline int
+buf_reserve(struct buf *buf, size_t n_bytes)
+{
+	return n_bytes <= buf->cap - buf->end ? 0 : buf_make_room(buf, n_bytes);
+}
 
 int buf_append(struct buf *buf, const void *bytes, size_t n_bytes) MUST_CHECK;
 

@@ -9,6 +9,7 @@
  *      store_db.c       a connection: settings, statements, words for its errors
  *      store_bind.c     a record becomes rows
  *      store_load.c     rows become records
+ *      store_feed.c     and go from the thread that reads to the one that builds
  *      store_thread.c   commit, sync, checkpoint, try again
  *
  * Functions whose result is called "rc" give SQLite's codes, SQLITE_OK or another.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Rows become records.  Three walks go side by side, each in the order of its ids,
- * and every law that one row or its neighbours can break is judged on the way:
+ * Rows become records; those of objects are read on a thread of their own, ahead of who takes
+ * them.  Three walks go side by side, each in the order of its ids, and every law that one row or
+ * its neighbours can break is judged on the way:
  *
  *      object    7                 8                        9
  *      replica   56 57             64                       72
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "master/proto/limits.h"
+#include "master/store_feed.h"
 #include "master/store_internal.h"
 #include "sql/sql_text.h"
 #include "transfer/base/err.h"
@@ -462,6 +464,47 @@ verdict(const struct loader *loader, int r, char *why, size_t why_cap)
 	return err_up(r);
 }
 
+/* A thread that reads objects ahead of the one that takes them. */
+struct reading {
+	struct loader *loader;
+	struct feed feed;
+	int r;
+};
+
+static void *
+read_ahead(void *arg)
+{
+	struct reading *reading = arg;
+
+	load_objects(reading->loader, &reading->r);
+	feed_end(&reading->feed);
+	return NULL;
+}
+
+/* load_objects_ahead -- SQLite steps on one thread while the records are taken on this one. */
+static void
+load_objects_ahead(struct loader *loader, int *r)
+{
+	int (*fn)(void *arg, const struct record *record) = loader->fn;
+	void *arg = loader->arg;
+	struct reading reading = {.loader = loader};
+	pthread_t thread;
+
+	feed_init(&reading.feed);
+	loader->fn = feed_add;
+	loader->arg = &reading.feed;
+	*r = -pthread_create(&thread, NULL, read_ahead, &reading);
+	if (*r < 0) {
+		*r = err_new(*r);
+	} else {
+		*r = feed_drain(&reading.feed, fn, arg);
+		pthread_join(thread, NULL);
+		if (*r == 0 && reading.r < 0)
+			*r = err_new(reading.r);
+	}
+	feed_fini(&reading.feed);
+}
+
 int
 store_load(struct store *store, int (*fn)(void *arg, const struct record *record), void *arg,
 	   char *why, size_t why_cap)
@@ -480,8 +523,12 @@ store_load(struct store *store, int (*fn)(void *arg, const struct record *record
 	if (loader.rc == SQLITE_OK)
 		loader.rc = store_db_run(loader.db.conn, sql_snapshot_begin);
 	if (loader.rc == SQLITE_OK && load_tenants(&loader, &r) && load_segments(&loader, &r) &&
-	    load_chunks(&loader, &r) && load_events(&loader, &r))
-		load_objects(&loader, &r);
+	    load_chunks(&loader, &r) && load_events(&loader, &r)) {
+		if (store->config.is_inline)
+			load_objects(&loader, &r);
+		else
+			load_objects_ahead(&loader, &r);
+	}
 
 	store_db_close(&loader.db);
 	map_fini(&loader.segments);

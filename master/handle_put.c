@@ -345,7 +345,6 @@ foresee_ends(const struct peer *peer, const struct rec_put_done *recs, uint32_t 
 {
 	const struct master *master = peer->master;
 	struct index_probe probes[LOOK_AT_ONCE];
-	struct key *found[LOOK_AT_ONCE];
 	size_t n_probes = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -358,7 +357,7 @@ foresee_ends(const struct peer *peer, const struct rec_put_done *recs, uint32_t 
 		probes[n_probes++] =
 			(struct index_probe){put->object->key.bytes, put->object->key.len_bytes};
 	}
-	index_get_all(peer->client->tenant->index, probes, n_probes, found);
+	index_foresee_puts(peer->client->tenant->index, probes, n_probes);
 }
 
 static uint32_t

@@ -127,15 +127,37 @@ fetch(index_child child)
 	__builtin_prefetch((const void *)(lines + 64));
 }
 
+/* any_child -- of a fork, when the bytes do not say which. */
+static index_child
+any_child(const struct index_node *node)
+{
+	unsigned first = 0;
+
+	return index_node_next(node, &first);
+}
+
+/* step -- where a descent goes on from a fork; where nothing hangs for its byte: 0, or to any key.
+ */
+static index_child
+step(const struct index_node *node, const struct index_probe *probe, bool to_nearest)
+{
+	const index_child *at =
+		index_node_find(node, index_byte_at(probe->bytes, probe->len_bytes, node->depth));
+
+	if (at != NULL)
+		return *at;
+	return to_nearest ? any_child(node) : 0;
+}
+
 /*
  * descend_together -- up to N_TOGETHER descents, a fork of each in turn.
  *
  * What a descent needs next comes from memory while the others take their steps.
- * gives:   ends[]: the one key that each can be, or 0.
+ * gives:   ends[]: the one key that each can be, or 0; to_nearest: a key that shares most with it.
  */
 static void
 descend_together(const struct index *index, const struct index_probe *probes, size_t n,
-		 index_child *ends)
+		 bool to_nearest, index_child *ends)
 {
 	uint8_t under_way[N_TOGETHER];
 	size_t n_under_way = 0;
@@ -152,11 +174,8 @@ descend_together(const struct index *index, const struct index_probe *probes, si
 		for (size_t i = 0; i < n_under_way; i++) {
 			const struct index_probe *probe = &probes[under_way[i]];
 			index_child *end = &ends[under_way[i]];
-			const struct index_node *node = index_child_node(*end);
-			const index_child *at = index_node_find(
-				node, index_byte_at(probe->bytes, probe->len_bytes, node->depth));
 
-			*end = at != NULL ? *at : 0;
+			*end = step(index_child_node(*end), probe, to_nearest);
 			fetch(*end);
 			under_way[n_left] = under_way[i];
 			n_left += *end != 0 && !index_child_is_key(*end);
@@ -173,7 +192,7 @@ index_get_all(const struct index *index, const struct index_probe *probes, size_
 		size_t n_now = num_min(n - i, (size_t)N_TOGETHER);
 		index_child ends[N_TOGETHER];
 
-		descend_together(index, &probes[i], n_now, ends);
+		descend_together(index, &probes[i], n_now, /* to_nearest= */ false, ends);
 		for (size_t j = 0; j < n_now; j++) {
 			const struct index_probe *probe = &probes[i + j];
 			struct key *key = ends[j] != 0 ? index_child_key(ends[j]) : NULL;
@@ -182,6 +201,17 @@ index_get_all(const struct index *index, const struct index_probe *probes, size_
 						  ? key
 						  : NULL;
 		}
+	}
+}
+
+void
+index_foresee_puts(const struct index *index, const struct index_probe *probes, size_t n)
+{
+	for (size_t i = 0; i < n; i += N_TOGETHER) {
+		index_child ends[N_TOGETHER];
+
+		descend_together(index, &probes[i], num_min(n - i, (size_t)N_TOGETHER),
+				 /* to_nearest= */ true, ends);
 	}
 }
 
@@ -201,15 +231,6 @@ index_part_at(const struct key *key, const uint8_t *bytes, size_t len_bytes)
 	while (at < len_both && key->bytes[at] == bytes[at])
 		at++;
 	return at == key->len_bytes && at == len_bytes ? SIZE_MAX : at;
-}
-
-/* any_child -- of a fork, when the bytes do not say which. */
-static index_child
-any_child(const struct index_node *node)
-{
-	unsigned first = 0;
-
-	return index_node_next(node, &first);
 }
 
 struct key *

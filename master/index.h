@@ -50,6 +50,10 @@ struct index_probe {
 void index_get_all(const struct index *index, const struct index_probe *probes, size_t n,
 		   struct key **ret_keys);
 
+/* index_foresee_puts -- a hint: these keys are about to be put.  What that will look at is called
+ * for, of all of them together. */
+void index_foresee_puts(const struct index *index, const struct index_probe *probes, size_t n);
+
 /*
  * index_put -- hold key.
  *

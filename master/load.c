@@ -193,13 +193,12 @@ static void
 foresee(const struct master *master, struct object **objects, size_t n)
 {
 	struct index_probe probes[ENTER_AT_ONCE];
-	struct key *found[ENTER_AT_ONCE];
 
 	for (size_t i = 0; i < n; i++) {
 		probes[i] = (struct index_probe){objects[i]->key.bytes, objects[i]->key.len_bytes};
 		map_foresee(&master->objects, objects[i]->id);
 	}
-	index_get_all(objects[0]->tenant->index, probes, n, found);
+	index_foresee_puts(objects[0]->tenant->index, probes, n);
 }
 
 static void

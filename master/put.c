@@ -19,13 +19,10 @@ has_key(const struct put *put, const struct tenant *tenant, const uint8_t *key, 
 	       __builtin_memcmp(put->object->key.bytes, key, key_len) == 0;
 }
 
-/* is_under_way -- is there a put of that key of the tenant? */
+/* has_same_key -- is there a put of that key of the tenant among those of its hash? */
 static bool
-is_under_way(const struct master *master, const struct tenant *tenant, const struct put_wish *wish,
-	     uint64_t hash)
+has_same_key(const struct put *put, const struct tenant *tenant, const struct put_wish *wish)
 {
-	const struct put *put = map_get(&master->puts_by_key, hash);
-
 	while (put != NULL && !has_key(put, tenant, wish->key, wish->key_len))
 		put = put->next_same_key;
 	return put != NULL;
@@ -34,27 +31,27 @@ is_under_way(const struct master *master, const struct tenant *tenant, const str
 static int
 enter_key(struct master *master, struct put *put)
 {
-	put->next_same_key = map_get(&master->puts_by_key, put->key_hash);
 	return map_put(&master->puts_by_key, put->key_hash, put) < 0 ? err_new(-ENOMEM) : 0;
 }
 
 static void
 leave_key(struct master *master, struct put *put)
 {
-	struct put *at = map_get(&master->puts_by_key, put->key_hash);
+	struct put *first = map_take(&master->puts_by_key, put->key_hash), *at = first;
+	int r;
 
-	if (at == put && put->next_same_key == NULL) {
-		map_take(&master->puts_by_key, put->key_hash);
-	} else if (at == put) {
-		/* the key is in the map already: replacing needs no memory */
-		int r = map_put(&master->puts_by_key, put->key_hash, put->next_same_key);
-
-		assert(r == 0);
+	if (first == put) {
+		first = put->next_same_key;
 	} else {
 		while (at->next_same_key != put)
 			at = at->next_same_key;
 		at->next_same_key = put->next_same_key;
 	}
+	if (first == NULL)
+		return;
+	/* it takes the place that was left just now: that needs no memory */
+	r = map_put(&master->puts_by_key, put->key_hash, first);
+	assert(r == 0);
 }
 
 /* ---- claims: what is being written must be known to the books as open (segment.h) ---- */
@@ -261,7 +258,7 @@ reserve_id(struct master *master)
 }
 
 static int
-put_new(struct master *master, struct client *client, const struct put_wish *wish, uint64_t hash,
+put_new(struct master *master, const struct put_wish *wish, const struct put *model,
 	struct put **ret_put)
 {
 	struct put *put;
@@ -272,21 +269,14 @@ put_new(struct master *master, struct client *client, const struct put_wish *wis
 	put = put_spare_take(master);
 	if (put == NULL)
 		return err_new(-ENOMEM);
-	*put = (struct put){
-		.master = master,
-		.client = client,
-		.key_hash = hash,
-		.n_wanted = wish->n_replicas,
-		.replaces = wish->replaces,
-		.is_strict = wish->is_strict,
-	};
+	*put = *model;
 	list_link_init(&put->at_client);
 	list_link_init(&put->at_lease);
 	assert(wish->n_preferred <= array_len(put->preferred));
 	for (size_t i = 0; i < wish->n_preferred; i++)
 		put->preferred[put->n_preferred++] = wish->preferred[i];
 
-	r = object_new(client->tenant, master->next_object_id, wish->key, wish->key_len,
+	r = object_new(model->client->tenant, master->next_object_id, wish->key, wish->key_len,
 		       &put->object);
 	if (r < 0) {
 		put_spare(master, put);
@@ -315,13 +305,12 @@ lease_anew(struct master *master, struct put *put)
 }
 
 static bool
-is_taken(struct master *master, struct tenant *tenant, const struct put_wish *wish, uint64_t hash)
+has_object(struct master *master, struct tenant *tenant, const struct put_wish *wish, uint64_t hash)
 {
-	if (wish->is_new)
-		books_miss(master, hash);
-	else if (books_find_hashed(master, tenant, wish->key, wish->key_len, hash) != NULL)
-		return true;
-	return is_under_way(master, tenant, wish, hash);
+	if (!wish->is_new)
+		return books_find_hashed(master, tenant, wish->key, wish->key_len, hash) != NULL;
+	books_miss(master, hash);
+	return false;
 }
 
 int
@@ -329,17 +318,27 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 	 struct put **ret_put)
 {
 	uint64_t hash = books_hash(master, wish->key, wish->key_len);
+	struct put model = {
+		.master = master,
+		.client = client,
+		.key_hash = hash,
+		.next_same_key = map_get(&master->puts_by_key, hash),
+		.n_wanted = wish->n_replicas,
+		.replaces = wish->replaces,
+		.is_strict = wish->is_strict,
+	};
 	struct put *put = NULL;
 	int r;
 
-	if (!wish->replaces && is_taken(master, client->tenant, wish, hash))
+	if (!wish->replaces && (has_object(master, client->tenant, wish, hash) ||
+				has_same_key(model.next_same_key, client->tenant, wish)))
 		return PUT_E_EXISTS;
 	if (!tenant_has_place(client->tenant, 1))
 		return PUT_E_QUOTA;
 	if (wish->len_bytes == 0 && client->n_empty_puts >= EMPTY_PUTS_MAX)
 		return PUT_E_TOO_MANY;
 
-	r = put_new(master, client, wish, hash, &put);
+	r = put_new(master, wish, &model, &put);
 	if (r < 0)
 		return err_up(r);
 	if (wish->len_bytes > 0)

@@ -17,7 +17,7 @@
 
 #define SPAN_BYTES        ((size_t)64 << 10)
 #define BLOCK_FIRST_BYTES ((size_t)512 << 10) /* who keeps little needs no large page */
-#define BLOCK_MOST_BYTES  ((size_t)64 << 20)
+#define BLOCK_MOST_BYTES  ((size_t)16 << 20)
 #define LARGE_PAGE_BYTES  ((size_t)2 << 20)
 
 struct slab_span {

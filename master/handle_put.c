@@ -379,8 +379,8 @@ end_one(struct peer *peer, const struct rec_put_done *rec, uint64_t now_wall_ms)
 	if (put == NULL && rec->object_id != 0) {
 		struct object *object = map_get(&master->objects, rec->object_id);
 
-		if (object != NULL && object->len_bytes == rec->len_bytes &&
-		    object->crc == rec->crc) {
+		if (object != NULL && object->tenant == peer->client->tenant &&
+		    object->len_bytes == rec->len_bytes && object->crc == rec->crc) {
 			books_hold(master, object->batch);
 			return STATUS_OK;
 		}

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/master_world.h"
 
+#include <errno.h>
+
+#include "tests/unit/allocs.h"
+
 static uint32_t
 tenant_delete(struct end *end, const char *name)
 {
@@ -205,6 +209,42 @@ tenant_delete__of_one_that_holds_something_or_has_clients__is_refused(void **sta
 	assert_string_equal(tenant_list(world_join(w, 11), "", 9), "default 0/0 end");
 }
 
+static void
+tenant__for_which_there_is_no_memory__is_not_there(void **state)
+{
+	const struct tenant_quota quota = {.bytes = 1 << 20};
+	struct world *w = *state;
+	struct tenant *tenant;
+	unsigned n_failed = 0;
+	int r;
+
+	do {
+		allocs_fail_after(n_failed);
+		r = tenant_make(w->master, span_of("a", 1), &quota, &tenant);
+		allocs_succeed();
+		assert_true(r == 0 || r == -ENOMEM);
+		master_check(w->master);
+		assert_int_equal(w->master->tenants.by_name.n, r == 0 ? 2 : 1);
+	} while (r < 0 && n_failed++ < 100);
+
+	assert_true(n_failed > 2);
+	assert_int_equal(world_tenant(w, "a")->quota.bytes, 1 << 20);
+	world_turn(w);
+}
+
+static void
+end_that_is_told_again__under_another_tenants_id__is_not_found(void **state)
+{
+	struct world *w = *state;
+	struct end *a = world_join_as(w, 11, "a"), *b = world_join_as(w, 12, "b");
+	uint64_t id;
+
+	end_mount(a, 1, 1, 64 * MIB);
+	id = end_put(a, "k", 4096);
+	assert_int_equal(end_finish(a, id, 4096), STATUS_OK);
+	assert_int_equal(end_finish(b, id, 4096), STATUS_NOT_FOUND);
+}
+
 /* ---- the ledger ---- */
 
 static void
@@ -291,6 +331,8 @@ main(void)
 		WORLD_TEST(tenant_put__of_one_quota__leaves_the_other),
 		WORLD_TEST(tenant_list__goes_on_behind_the_last_name),
 		WORLD_TEST(tenant_delete__of_one_that_holds_something_or_has_clients__is_refused),
+		WORLD_TEST(tenant__for_which_there_is_no_memory__is_not_there),
+		WORLD_TEST(end_that_is_told_again__under_another_tenants_id__is_not_found),
 		WORLD_TEST(charge__is_whole_grains_of_every_copy__from_put_start_on),
 		WORLD_TEST(room_that_a_writer_left_behind__stays_charged_until_it_is_fenced),
 		WORLD_TEST(object_removed_under_a_lease__stays_charged_until_its_bytes_are_free),

@@ -183,7 +183,7 @@ static void
 leave_books(struct master *master, struct object *object)
 {
 	map_take(&master->objects, object->id);
-	list_remove(&object->at_lru);
+	ages_leave(object);
 	object->is_indexed = false;
 	gone_add(&master->gone, books_hash(master, object->key.bytes, object->key.len_bytes),
 		 master->batch);
@@ -205,8 +205,7 @@ books_enter(struct master *master, struct object *object, struct object **ret_ol
 	}
 
 	object->is_indexed = true;
-	if (object->len_bytes > 0)
-		list_push_front(&object->tenant->lru, &object->at_lru);
+	ages_enter(object);
 	object->lru_tick = lru_tick(master);
 	count_object(master, object, +1);
 	*ret_old = old == NULL ? NULL : object_of(old);
@@ -437,16 +436,13 @@ with_margin(uint64_t len_ms)
 	return len_ms + len_ms / 64 + 10;
 }
 
-static void
-lru_touch(struct master *master, struct object *object)
+bool
+lease_is_use(const struct master *master, struct object *object)
 {
 	if (!lru_is_due(master, object))
-		return;
+		return false;
 	object->lru_tick = lru_tick(master);
-	if (!object->is_indexed || !list_link_is_on(&object->at_lru))
-		return; /* a ghost hangs on its own list */
-	list_remove(&object->at_lru);
-	list_push_front(&object->tenant->lru, &object->at_lru);
+	return true;
 }
 
 static void
@@ -455,7 +451,6 @@ lease_stretch(struct master *master, struct object *object, uint64_t len_ms)
 	uint64_t until_ms = num_add_sat(master->now_ms, with_margin(len_ms));
 
 	object->lease_until_ms = num_max(object->lease_until_ms, until_ms);
-	lru_touch(master, object);
 }
 
 uint32_t

@@ -124,6 +124,14 @@ void why_refused(struct master *master, const char *fmt, ...) __attribute__((for
 /* lease_grant -- a promise of len_ms from now.  Gives the round for renew and release. */
 uint32_t lease_grant(struct master *master, struct object *object, uint64_t len_ms);
 
+/*
+ * lease_is_use -- a reader was told of it: is that a use that ages_use() is to count?
+ *
+ * Not when it was used within the last four seconds.  Of one request ages_use() begins with the
+ * last.
+ */
+bool lease_is_use(const struct master *master, struct object *object);
+
 /* lease_renew -- false: the promise had ended, the object may have been read by nobody since. */
 bool lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms);
 void lease_release(struct master *master, struct object *object, uint32_t lease_id);
@@ -160,7 +168,7 @@ struct evict_goal {
 	uint64_t done_bytes, done_objects;
 };
 
-/* evict_within -- of this tenant alone: what was leased longest ago and is not leased now. */
+/* evict_within -- of this tenant alone: in the order of ages.h, what is not leased now. */
 void evict_within(struct master *master, struct tenant *tenant, struct evict_goal *goal);
 
 /*

@@ -298,6 +298,30 @@ recount_rest(const struct master *master, struct recount *count)
 		count->n_clients += list_of(link, struct client, at_heard)->tenant == count->tenant;
 }
 
+/* Each object with bytes is on the list that it should be on, in the order of its uses. */
+static void
+check_ages(const struct tenant *tenant, uint64_t n_with_bytes)
+{
+	uint64_t n = 0;
+
+	assert(!tenant->ages.is_batch);
+	for (unsigned i = 0; i < AGES_LISTS; i++) {
+		uint32_t younger = 0;
+
+		list_each(&tenant->ages.lists[i], link) {
+			const struct object *object = list_of(link, struct object, at_lru);
+			uint32_t age = tenant->ages.n_uses - object->used_at;
+
+			assert(object->is_indexed && object->tenant == tenant);
+			assert(object->is_again == (i == AGES_AGAIN));
+			assert(age >= younger);
+			younger = age;
+			n++;
+		}
+	}
+	assert(n == n_with_bytes);
+}
+
 static void
 check_tenant(const struct master *master, const struct tenant *tenant)
 {
@@ -313,12 +337,7 @@ check_tenant(const struct master *master, const struct tenant *tenant)
 	assert(tenant->n_puts == anew.n_puts && tenant->n_clients == anew.n_clients);
 	index_check(tenant->index);
 	assert(index_count(tenant->index) == tenant->n_objects);
-	assert(count(&tenant->lru) == anew.n_with_bytes);
-	list_each(&tenant->lru, link) {
-		const struct object *object = list_of(link, struct object, at_lru);
-
-		assert(object->is_indexed && object->tenant == tenant);
-	}
+	check_ages(tenant, anew.n_with_bytes);
 	assert(tenant->at_grade == tenant_grade_of(tenant_live_bytes(tenant)));
 	assert(list_link_is_on(&tenant->grade));
 }

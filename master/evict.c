@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * evict.c -- make room: the objects leased longest ago go first, by bytes, never under a lease.
+ * evict.c -- make room: objects go in the order of their ages, by bytes, never under a lease.
  *
- * Each tenant has an order of its own.  One object that is under a lease is in use: it goes to the
- * list's front, so that it stands in nobody's way and is looked at once a round.  Empty objects
- * hold no room and are not on the list; so directories stay.
+ * Each tenant has an order of its own (ages.h).  One object that is under a lease is in use: it
+ * goes to its list's front, so that it stands in nobody's way and is looked at once a round.  Empty
+ * objects hold no room and are in no order; so directories stay.
  *
  * Who pays when the whole store is full: the tenant that holds most, down to the next one's size,
  * then both, and so on.  The largest of n tenants holds at least an n-th of what is taken, so
@@ -32,25 +32,25 @@ static void
 evict_in_grade(struct master *master, struct tenant *tenant, unsigned grade,
 	       struct evict_goal *goal)
 {
-	struct list_link *link = tenant->lru.head.prev, *first = tenant->lru.head.next;
-	bool is_last = false;
+	struct ages_walk walk = ages_walk(&tenant->ages);
+	struct object *object;
 
-	while (!is_met(goal) && link != &tenant->lru.head && !is_last && goal->steps > 0 &&
-	       (grade == TENANT_GRADES || tenant->at_grade == grade)) {
-		struct object *object = list_of(link, struct object, at_lru);
+	while (!is_met(goal) && goal->steps > 0 &&
+	       (grade == TENANT_GRADES || tenant->at_grade == grade) &&
+	       (object = ages_next(&walk)) != NULL) {
 		uint64_t room_bytes = object_room_bytes(object);
 		uint64_t len_bytes = object->len_bytes * object->n_replicas;
+		uint64_t hash = books_hash(master, object->key.bytes, object->key.len_bytes);
+		bool was_again = object->is_again;
 
 		goal->steps--;
-		is_last = link == first;
-		link = link->prev;
 		if (lease_runs(object, master->now_ms)) {
-			list_remove(&object->at_lru);
-			list_push_front(&tenant->lru, &object->at_lru);
+			ages_spare(object);
 			continue;
 		}
 		if (books_remove(master, object, REPLICA_REMOVED) < 0)
 			break;
+		ages_let_go(&tenant->ages, hash, was_again, tenant->n_objects + 1);
 		goal->done_bytes += room_bytes;
 		goal->done_objects++;
 		counter_add(&master->counters.evictions, 1);

@@ -119,15 +119,23 @@ handle_get_replica_list(struct peer *peer, const struct msg_get_replica_list *ms
 	uint32_t lease_ms = lease_len(master, msg->lease_ms);
 	struct object **objects = find_all(peer, msg->keys, msg->n_keys);
 	int r = objects == NULL ? CODEC_E_NO_MEMORY : codec_put_u32(out, msg->n_keys);
+	uint32_t n_used = 0;
 
 	for (uint32_t i = 0; i < msg->n_keys && r == 0; i++) {
-		if (objects[i] == NULL)
+		struct object *object = objects[i];
+
+		if (object == NULL) {
 			r = tell_none(master, out, STATUS_NOT_FOUND);
-		else if (!object_is_readable(objects[i]))
+		} else if (!object_is_readable(object)) {
 			r = tell_none(master, out, STATUS_NOT_COMPLETE);
-		else
-			r = tell_object(master, out, objects[i], lease_ms);
+		} else {
+			r = tell_object(master, out, object, lease_ms);
+			if (lease_is_use(master, object))
+				objects[n_used++] = object; /* among those told of already */
+		}
 	}
+	while (n_used > 0)
+		ages_use(objects[--n_used]);
 	counter_add(&master->counters.gets, msg->n_keys);
 	return handle_encoded(r);
 }

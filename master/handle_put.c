@@ -400,11 +400,13 @@ handle_put_end(struct peer *peer, const struct msg_put_end *msg, struct buf *out
 
 	if (statuses == NULL)
 		return STATUS_UNAVAILABLE;
+	ages_batch_begin(&peer->client->tenant->ages);
 	for (uint32_t i = 0; i < msg->n_puts; i++) {
 		if (i % LOOK_AT_ONCE == 0)
 			foresee_ends(peer, &msg->puts[i], num_min(msg->n_puts - i, LOOK_AT_ONCE));
 		statuses[i] = end_one(peer, &msg->puts[i], now_wall_ms);
 	}
+	ages_batch_end(&peer->client->tenant->ages);
 	return handle_fates(out, statuses, msg->n_puts);
 }
 

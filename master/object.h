@@ -43,15 +43,18 @@ struct object {
 	uint16_t attr_len;
 	uint8_t n_replicas;
 	bool has_crc;
-	bool is_indexed, is_ghost;
+	bool is_indexed : 1, is_ghost : 1;
+	bool is_again : 1; /* used again since it was put (ages.h) */
 	struct replica *replicas;
 
 	struct replica first; /* most objects have one copy */
 
-	struct list_link at_lru; /* of its tenant, front: leased last; a ghost: master.ghost_list */
-	uint64_t put_at_ms;      /* since 1970 */
+	struct list_link
+		at_lru;     /* of its tenant's ages, front: used last; a ghost: master.ghost_list */
+	uint64_t put_at_ms; /* since 1970 */
 	struct tenant *tenant;
-	uint8_t *attr; /* owned, attr_len bytes, or NULL */
+	uint8_t *attr;    /* owned, attr_len bytes, or NULL */
+	uint32_t used_at; /* of its tenant's ages: the number of its last use */
 	struct key key;
 };
 

@@ -348,6 +348,8 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 		return r < 0 ? err_up(r) : r;
 	}
 
+	if (ages_regret(&client->tenant->ages, hash))
+		counter_add(&master->counters.regrets, 1);
 	put->room_bytes = wish->len_bytes;
 	put->started_ms = master->now_ms;
 	list_push_back(&client->puts, &put->at_client);

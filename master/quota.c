@@ -74,14 +74,15 @@ leased_bytes(const struct master *master, const struct tenant *tenant)
 	unsigned n = 0;
 	uint64_t bytes = 0;
 
-	list_each(&tenant->lru, link) {
-		const struct object *object = list_of(link, struct object, at_lru);
+	for (unsigned i = 0; i < AGES_LISTS; i++)
+		list_each(&tenant->ages.lists[i], link) {
+			const struct object *object = list_of(link, struct object, at_lru);
 
-		if (n++ == LOOKS_MAX)
-			break;
-		if (lease_runs(object, master->now_ms))
-			bytes += object_room_bytes(object);
-	}
+			if (n++ >= LOOKS_MAX)
+				break;
+			if (lease_runs(object, master->now_ms))
+				bytes += object_room_bytes(object);
+		}
 	list_each(&master->ghost_list, link) {
 		const struct object *object = list_of(link, struct object, at_lru);
 

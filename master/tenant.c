@@ -22,6 +22,7 @@ static void
 tenant_free(struct tenant *tenant)
 {
 	list_remove(&tenant->grade);
+	ages_fini(&tenant->ages);
 	index_free(tenant->index);
 	free(tenant->name);
 	free(tenant);
@@ -94,7 +95,7 @@ tenant_new(struct slab *slab, uint64_t id, const uint8_t *name, size_t name_len,
 
 	if (tenant == NULL)
 		return err_new(-ENOMEM);
-	list_init(&tenant->lru);
+	ages_init(&tenant->ages);
 	list_link_init(&tenant->grade);
 	tenant->id = id;
 	tenant->slab = slab;
@@ -192,6 +193,7 @@ tenants_ram_bytes(const struct tenants *tenants)
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < tenants->by_name.n; i++)
-		bytes += index_ram_bytes(tenants->by_name.at[i]->index);
+		bytes += index_ram_bytes(tenants->by_name.at[i]->index) +
+			 ages_ram_bytes(&tenants->by_name.at[i]->ages);
 	return bytes;
 }

@@ -30,6 +30,7 @@
 #ifndef MASTER_TENANT_H
 #define MASTER_TENANT_H
 
+#include "master/ages.h"
 #include "master/alloc.h"
 #include "master/index.h"
 #include "transfer/base/list.h"
@@ -60,7 +61,7 @@ struct tenant {
 	uint64_t resting_bytes;    /* of those, in quarantine */
 	uint64_t gated_bytes;      /* of those, at gates: nobody knows how long */
 	struct tenant_quota quota;
-	struct list lru;        /* struct object.at_lru, front: leased last */
+	struct ages ages;       /* its objects that have bytes */
 	struct tenants *all;    /* NULL: it stands alone (tests) */
 	struct list_link grade; /* all->grades[at_grade] */
 	unsigned at_grade;
@@ -114,7 +115,7 @@ void tenants_drop(struct tenants *tenants, struct tenant *tenant);
  */
 bool tenant_name_is_sound(const uint8_t *name, size_t name_len);
 
-/* tenants_ram_bytes -- of their indexes. */
+/* tenants_ram_bytes -- of their indexes, and of what they remember of what went. */
 size_t tenants_ram_bytes(const struct tenants *tenants);
 
 /* tenant_live_bytes -- what it holds and does not rest already. */

@@ -235,7 +235,8 @@ removed_object__that_is_renewed__rests_on__and_is_not_evicted(void **state)
 		assert_int_equal(end_renew(s.writer, place.object_id, place.lease_id), STATUS_OK);
 	}
 
-	assert_true(list_is_empty(&s.writer->peer->client->tenant->lru));
+	assert_true(list_is_empty(&s.writer->peer->client->tenant->ages.lists[AGES_ONCE]));
+	assert_true(list_is_empty(&s.writer->peer->client->tenant->ages.lists[AGES_AGAIN]));
 	assert_int_equal(alloc_used_bytes(segment_find(s.w->master, 1)->alloc), 1 * MIB);
 	end_release(s.writer, place.object_id, place.lease_id);
 	world_pass_ms(s.w, 200);

@@ -474,6 +474,7 @@ check_puts(const struct master *master)
 			n_chained++;
 	assert(n_chained == n);
 	assert(master->next_object_id <= master->reserved_object_id);
+	assert(master->limits.lease_ms <= master->longest_lease_ms);
 }
 
 /* ---- clients ---- */

@@ -93,6 +93,8 @@ check_record(const struct record *record)
 		assert(record->segment_id > 0 && record->len_bytes > 0);
 	if (record->kind == RECORD_EVENT)
 		assert(record->object_id > 0 && record->count > 0 && record->name_len > 0);
+	if (record->kind == RECORD_LONGEST_LEASE)
+		assert(record->count <= LEASE_MS_MAX);
 	if (record->kind == RECORD_TENANT_SET)
 		assert(record->tenant_id > 0 && record->name_len > 0);
 	assert(record->tenant_id <= INT64_MAX);

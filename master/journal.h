@@ -19,6 +19,7 @@
 #include "master/alloc.h"
 #include "transfer/base/buf.h"
 
+#define LEASE_MS_MAX          600000ull /* of readers: the books' CHECK, and the option's */
 #define JOURNAL_OBJECT_ID_MAX ((1ull << 48) - 1) /* ids of replicas and extents are made of it */
 
 enum record_kind {
@@ -37,10 +38,11 @@ enum record_kind {
 	RECORD_NEXT_OBJECT_ID,  /* ids below are used up */
 	RECORD_TENANT_SET = 11, /* made, or with other quotas from now on */
 	RECORD_TENANT_REMOVE = 12,
-	RECORD_EVENT = 14, /* one more; its kind stands in name, its words in host */
+	RECORD_EVENT = 14,         /* one more; its kind stands in name, its words in host */
+	RECORD_LONGEST_LEASE = 20, /* leases longer than count ms are over */
 };
 
-#define RECORD_KIND_MAX 19 /* for a look at what was written; a switch names each kind */
+#define RECORD_KIND_MAX 20 /* for a look at what was written; a switch names each kind */
 
 struct replica_record {
 	uint64_t segment_id;
@@ -60,7 +62,8 @@ struct record {
 	uint64_t client_id;        /* SEGMENT_ADD */
 	uint64_t trusted_epoch;    /* SEGMENT_ADD, as loaded: UINT64_MAX, or the books were put back
 				      and are right only if it was lent under no later epoch */
-	uint64_t count, keep_from; /* EVENT: how often; events of lower ids are dropped */
+	uint64_t count, keep_from; /* EVENT: how often; events of lower ids are dropped;
+				      LONGEST_LEASE: ms */
 	uint64_t quota_bytes, quota_objects; /* TENANT_SET, 0: no limit */
 	uint32_t chunk;                      /* CHUNK_* */
 	uint32_t crc;

@@ -285,6 +285,7 @@ load_record(void *arg, const struct record *record)
 	case RECORD_CHUNK_CLOSE:
 	case RECORD_NEXT_OBJECT_ID:
 	case RECORD_TENANT_REMOVE:
+	case RECORD_LONGEST_LEASE:
 		break;
 	}
 	return refuse(loading, "a row that is no state", record->object_id);
@@ -360,7 +361,7 @@ int
 books_load(struct master *master, char *why, size_t why_cap)
 {
 	struct loading loading = {.master = master, .why = why, .why_cap = why_cap};
-	uint64_t until_ms = master->now_ms + 2 * master->limits.lease_ms;
+	uint64_t until_ms = master->now_ms + 2 * master->longest_lease_ms;
 	int r;
 
 	master->leases_of_before_ms = master->epoch > 1 ? until_ms : 0;

@@ -77,6 +77,8 @@ master_new(const struct master_config *config, struct store **store_taken,
 	master->epoch = store_epoch(*store_taken);
 	master->next_object_id = store_next_object_id(*store_taken);
 	master->reserved_object_id = master->next_object_id;
+	master->longest_lease_ms = store_longest_lease_ms(*store_taken);
+	assert(master->limits.lease_ms <= master->longest_lease_ms);
 	master->hash_seed = rand_u64(config->rand);
 	master->batch = 1;
 	init_lists(master);

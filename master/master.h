@@ -122,6 +122,8 @@ struct master {
 	uint64_t stalled_ms; /* sum of the loop's own delays: nobody is called silent for these */
 	uint64_t next_object_id, reserved_object_id;
 	uint64_t hash_seed;
+	uint64_t longest_lease_ms;    /* that a reader may hold, also from before this start; as in
+					 the books */
 	uint64_t leases_of_before_ms; /* until then a reader may hold a lease from before this start
 				       */
 

@@ -155,7 +155,7 @@ static int
 mount_new(struct master *master, struct client *client, const struct rec_segment_lent *lent)
 {
 	bool is_of_before = lent->former_epoch != 0 && lent->former_epoch != master->epoch;
-	uint64_t rest_ms = is_of_before ? 2 * master->limits.lease_ms : 0;
+	uint64_t rest_ms = is_of_before ? 2 * master->longest_lease_ms : 0;
 	cleanup_with(segment_free_at) struct segment *segment = NULL;
 	struct segment_words words = words_of(lent);
 	int r = segment_new(&words, &segment);

@@ -141,6 +141,12 @@ store_next_object_id(const struct store *store)
 	return store->next_object_id;
 }
 
+uint64_t
+store_longest_lease_ms(const struct store *store)
+{
+	return store->longest_lease_ms;
+}
+
 bool
 store_was_put_back(const struct store *store)
 {

@@ -31,9 +31,10 @@ struct store_config {
 	const struct clock *clock;
 	bool is_inline;
 	const char *vfs; /* SQLite VFS to use, NULL: the default (tests inject faults by it) */
-	uint64_t wal_cap_bytes;    /* checkpoint with TRUNCATE above it */
-	uint64_t sync_every_ms;    /* sync at latest so long after a commit, so that resting space
-				      comes back */
+	uint64_t wal_cap_bytes; /* checkpoint with TRUNCATE above it */
+	uint64_t sync_every_ms; /* sync at latest so long after a commit, so that resting space
+				   comes back */
+	uint64_t lease_ms; /* of readers, from this start on: in the books before one is granted */
 	unsigned here_max_records; /* a batch up to here may be committed by store_submit() itself;
 				      0: none */
 	void (*wake)(
@@ -59,7 +60,9 @@ int store_open(const struct store_config *config, struct store **ret_store, char
 
 uint64_t store_epoch(const struct store *store); /* of this start */
 uint64_t store_next_object_id(const struct store *store);
-bool store_was_put_back(const struct store *store); /* it was a backup until this start */
+uint64_t store_longest_lease_ms(const struct store *store); /* lease_ms, or as a former start had it
+							       if that is longer */
+bool store_was_put_back(const struct store *store);         /* it was a backup until this start */
 
 /*
  * store_load -- every row as a record: EVENT, SEGMENT_ADD, CHUNK_OPEN, then OBJECT_ADD by id.

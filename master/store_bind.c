@@ -254,6 +254,8 @@ store_apply(struct store_db *db, const struct record *record)
 		return chunk_record(db, STMT_chunk_close, record);
 	case RECORD_NEXT_OBJECT_ID:
 		return with_id(db, STMT_cluster_next_object_id, record->object_id);
+	case RECORD_LONGEST_LEASE:
+		return with_id(db, STMT_cluster_lease, record->count);
 	case RECORD_TENANT_SET:
 		return tenant_set(db, record);
 	case RECORD_TENANT_REMOVE:

@@ -32,6 +32,7 @@
 	STATEMENT(transaction_commit, "")                                                          \
 	STATEMENT(transaction_rollback, "")                                                        \
 	STATEMENT(cluster_next_object_id, ":object_id")                                            \
+	STATEMENT(cluster_lease, ":lease_ms")                                                      \
 	STATEMENT(cluster_sync, "")                                                                \
 	STATEMENT(object_add, ":object_id:tenant_id:key:len_bytes:put_at_ms:crc:attr")             \
 	STATEMENT(object_remove, ":object_id")                                                     \
@@ -128,7 +129,7 @@ struct store_batch {
 struct store {
 	unsigned magic;
 	struct store_config config; /* never changes; path is owned */
-	uint64_t epoch, next_object_id;
+	uint64_t epoch, next_object_id, longest_lease_ms;
 	bool was_put_back;
 	struct store_files files;
 	struct store_db db; /* the worker's, once it runs */

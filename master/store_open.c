@@ -378,9 +378,12 @@ start(const struct opening *opening)
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_int64(stmt, 1, (sqlite3_int64)clock_wall_ms(store->config.clock));
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(stmt, 2, (sqlite3_int64)store->config.lease_ms);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		store->epoch = (uint64_t)sqlite3_column_int64(stmt, 0);
 		store->next_object_id = (uint64_t)sqlite3_column_int64(stmt, 1);
+		store->longest_lease_ms = (uint64_t)sqlite3_column_int64(stmt, 2);
 		rc = SQLITE_OK;
 	}
 	sqlite3_finalize(stmt);

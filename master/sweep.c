@@ -12,6 +12,7 @@
  *      ghosts                  lease is over                extents rest
  *      quarantine              waited long enough           free; parked puts are tried again
  *      orders.db               was written                  obeyed; the outcome goes into its rows
+ *      longest_lease_ms        leases of before are over    this master's own
  *      open chunks             idle                         closed in the books
  *      tallies of events       a second old                 become events; who follows is told
  */
@@ -216,6 +217,19 @@ sweep_segments(struct master *master)
 	return is_busy;
 }
 
+/* forget_long_leases -- once those of before are over, the next start need not wait for their like.
+ */
+static void
+forget_long_leases(struct master *master)
+{
+	struct record record = {.kind = RECORD_LONGEST_LEASE, .count = master->limits.lease_ms};
+
+	if (master->longest_lease_ms == master->limits.lease_ms ||
+	    master->now_ms < master->leases_of_before_ms || books_journal(master, &record) < 0)
+		return;
+	master->longest_lease_ms = master->limits.lease_ms;
+}
+
 uint64_t
 sweep(struct master *master)
 {
@@ -230,6 +244,7 @@ sweep(struct master *master)
 	sweep_clients(master);
 	sweep_strangers(master);
 	sweep_puts(master);
+	forget_long_leases(master);
 	is_busy = sweep_segments(master);
 	books_sweep_ghosts(master, GHOSTS_A_TURN);
 	evict_to_mark(master);

@@ -21,6 +21,11 @@ HAVING count(*) <> 1
 
 -- The CHECKs of the schema once more: a connection that can't write leaves them out.
 UNION ALL
+SELECT 'a value is out of range', cluster_no, 'cluster'
+  FROM cluster
+ WHERE longest_lease_ms NOT BETWEEN 0 AND 600000
+
+UNION ALL
 SELECT 'a value is out of range', object_id, 'object'
   FROM object
  WHERE object_id NOT BETWEEN 1 AND 281474976710655

@@ -112,6 +112,7 @@ box_open(struct box *box)
 		.clock = clock_real(),
 		.wal_cap_bytes = 64u << 20,
 		.sync_every_ms = 100,
+		.lease_ms = 5000,
 		.wake = wake,
 	};
 	struct master_config master = {

@@ -146,6 +146,7 @@ start_master(struct story *s)
 		.is_inline = true,
 		.wal_cap_bytes = 64 << 10,
 		.sync_every_ms = 100,
+		.lease_ms = 5000,
 	};
 	struct master_config master = {
 		.clock = &s->clock.base,

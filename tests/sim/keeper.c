@@ -150,6 +150,7 @@ start(void *arg, uint64_t word)
 		.is_inline = true,
 		.wal_cap_bytes = 1 << 20,
 		.sync_every_ms = keeper.limits.sync_every_ms,
+		.lease_ms = keeper.limits.lease_ms,
 	};
 	struct master_config master = {
 		.clock = &keeper.clock.base,

@@ -61,6 +61,7 @@ world_open(struct world *w)
 		.is_inline = true,
 		.wal_cap_bytes = 1 << 20,
 		.sync_every_ms = 100,
+		.lease_ms = w->limits.lease_ms,
 	};
 	struct master_config master = {
 		.clock = &w->clock.base, .rand = &w->rand, .limits = w->limits};

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+#include "master/options.h"
 #include "master/store.h"
 #include "tests/unit/master_world.h"
 
@@ -123,6 +124,7 @@ REFUSED(segment_that_is_no_multiple_of_a_page__is_refused,
 	"UPDATE segment SET len_bytes = 67108865")
 REFUSED(segment_without_bytes__is_refused, "UPDATE segment SET len_bytes = 0")
 REFUSED(cluster_row_missing__is_refused, "DELETE FROM cluster")
+REFUSED(longest_lease_out_of_range__is_refused, "UPDATE cluster SET longest_lease_ms = -1")
 REFUSED(newer_schema__is_refused, "UPDATE cluster SET schema_version = 999")
 
 static void
@@ -230,6 +232,129 @@ segment_that_does_not_come_back__is_lost_after_its_time(void **state)
 	assert_int_equal(end_exist(end, "empty"), STATUS_OK);
 }
 
+/* ---- leases of before ---- */
+
+/* restart -- with another lease_ms; gives the end that lends segment 1. */
+static struct end *
+restart(struct world *w, uint64_t lease_ms)
+{
+	struct end *end;
+
+	world_close(w);
+	w->limits.lease_ms = lease_ms;
+	assert_int_equal(world_open(w), 0);
+	end = world_join(w, 11);
+	end_mount(end, 1, 1, 64 * MIB);
+	return end;
+}
+
+static void
+pass_and_ping(struct end *end, uint64_t len_ms)
+{
+	for (; len_ms > 0; len_ms -= 1000) {
+		world_pass_ms(end->world, 1000);
+		end_ping(end);
+	}
+}
+
+static uint64_t
+resting(struct world *w)
+{
+	return segment_find(w->master, 1)->resting_bytes;
+}
+
+static void
+lease_of_before__longer_than_those_of_now__is_waited_for(void **state)
+{
+	struct world *w = *state;
+	struct end *end = restart(w, 60000);
+
+	end_put(end, "one", 4096);
+	assert_int_equal(end_get(end, "one").lease_ms, 60000);
+	end = restart(w, 1000);
+	assert_int_equal(end_remove(end, "one", /* force= */ true), STATUS_OK);
+
+	pass_and_ping(end, 60000);
+	assert_true(resting(w) >= 4096);
+	pass_and_ping(end, 61000);
+	assert_int_equal(resting(w), 0);
+}
+
+static void
+lease_of_before__is_waited_for_again__when_the_wait_is_cut_short(void **state)
+{
+	struct world *w = *state;
+	struct end *end = restart(w, 60000);
+
+	end_put(end, "one", 4096);
+	end_get(end, "one");
+	end = restart(w, 1000);
+	pass_and_ping(end, 10000);
+	end = restart(w, 1000);
+	assert_int_equal(end_remove(end, "one", /* force= */ true), STATUS_OK);
+
+	pass_and_ping(end, 50000);
+	assert_true(resting(w) >= 4096);
+}
+
+static void
+long_leases__once_they_are_over__are_not_waited_for_by_the_next_start(void **state)
+{
+	struct world *w = *state;
+	struct end *end;
+
+	restart(w, 60000);
+	end = restart(w, 1000);
+	assert_int_equal(w->master->longest_lease_ms, 60000);
+	pass_and_ping(end, 121000);
+	assert_int_equal(w->master->longest_lease_ms, 1000);
+	restart(w, 1000);
+	assert_int_equal(w->master->longest_lease_ms, 1000);
+	assert_true(w->master->leases_of_before_ms <= w->master->now_ms + 2000);
+}
+
+static void
+memory__lost_and_lent_again__rests_for_the_long_leases_of_before(void **state)
+{
+	struct world *w = *state;
+	struct rec_segment_lent lent = {
+		.segment_id = 2,
+		.segment_epoch = 1,
+		.size_bytes = 64 * MIB,
+		.medium = 1,
+		.name = span_of("seg2", 4),
+		.host = span_of("here", 4),
+		.endpoint = span_of("shm:x", 5),
+		.secret = {{WORLD_SECRET}},
+	};
+	struct rep_mount_segment rep = {0};
+	struct end *end = restart(w, 60000);
+
+	lent.former_epoch = w->master->epoch;
+	end = restart(w, 1000);
+	lent.master_epoch = w->master->epoch;
+	assert_int_equal(ASK(end, mount_segment, &rep, .n_segments = 1, .segments = &lent),
+			 STATUS_OK);
+	assert_int_equal(rep.fates[0].status, STATUS_OK);
+	pass_and_ping(end, 60000);
+	assert_int_equal(segment_find(w->master, 2)->resting_bytes, 64 * MIB);
+}
+
+static void
+longest_lease__of_the_books__is_the_longest_of_the_option(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < master_options_list.n; i++) {
+		if (strcmp(master_options_list.defs[i].name, "lease_ms") != 0)
+			continue;
+		assert_int_equal(master_options_list.defs[i].max, LEASE_MS_MAX);
+		n++;
+	}
+	assert_int_equal(n, 1);
+}
+
 int
 main(void)
 {
@@ -262,12 +387,18 @@ main(void)
 		WORLD_TEST(segment_that_is_no_multiple_of_a_page__is_refused),
 		WORLD_TEST(segment_without_bytes__is_refused),
 		WORLD_TEST(cluster_row_missing__is_refused),
+		WORLD_TEST(longest_lease_out_of_range__is_refused),
 		WORLD_TEST(newer_schema__is_refused),
 		WORLD_TEST(file_that_is_no_database__is_refused),
 		WORLD_TEST(books__in_use_by_another_master__are_refused),
 		WORLD_TEST(sound_books__are_read_whole__and_the_epoch_grows),
 		WORLD_TEST(ids_of_puts_that_were_never_stored__are_not_given_again),
 		WORLD_TEST(segment_that_does_not_come_back__is_lost_after_its_time),
+		WORLD_TEST(lease_of_before__longer_than_those_of_now__is_waited_for),
+		WORLD_TEST(lease_of_before__is_waited_for_again__when_the_wait_is_cut_short),
+		WORLD_TEST(long_leases__once_they_are_over__are_not_waited_for_by_the_next_start),
+		WORLD_TEST(longest_lease__of_the_books__is_the_longest_of_the_option),
+		WORLD_TEST(memory__lost_and_lent_again__rests_for_the_long_leases_of_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

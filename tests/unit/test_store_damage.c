@@ -116,6 +116,7 @@ static const struct {
 	{"UPDATE extent SET offset_bytes = -512 WHERE extent_id = 24 * 4096", "CHECK constraint",
 	 "out of range"},
 	{"UPDATE open_chunk SET chunk = -1", "CHECK constraint", "out of range"},
+	{"UPDATE cluster SET longest_lease_ms = 600001", "CHECK constraint", "out of range"},
 	{"UPDATE tenant SET quota_bytes = -1", "CHECK constraint", "out of range"},
 	{"UPDATE tenant SET quota_objects = -1", "CHECK constraint", "out of range"},
 	{"UPDATE tenant SET name = 'a b'", NULL, "out of range"},

@@ -201,6 +201,28 @@ assert_damaged(struct box *box, const char *word)
 		fail_msg("no \"%s\" in: %s", word, box->why);
 }
 
+static void
+longest_lease__grows_with_the_start__and_shrinks_by_a_record_only(void **state)
+{
+	static const uint64_t lease_ms[] = {5000, 60000, 1000};
+	static const uint64_t longest_ms[] = {5000, 60000, 60000};
+	struct box *box = *state;
+
+	for (size_t i = 0; i < array_len(lease_ms); i++) {
+		box->config.lease_ms = lease_ms[i];
+		assert_int_equal(box_open(box, NULL), 0);
+		assert_int_equal(store_longest_lease_ms(box->store), longest_ms[i]);
+		if (i + 1 < array_len(lease_ms))
+			box_close(box);
+	}
+	box_add(box, &(struct record){.kind = RECORD_LONGEST_LEASE, .count = 1000});
+	box_submit(box);
+	store_step(box->store);
+	box_close(box);
+	assert_int_equal(box_open(box, NULL), 0);
+	assert_int_equal(store_longest_lease_ms(box->store), 1000);
+}
+
 /* A database as the first version left it, with two objects in it. */
 static void
 make_version_1(struct box *box)
@@ -224,6 +246,7 @@ version_1__becomes_the_newest__and_loses_nothing(void **state)
 	make_version_1(box);
 	assert_int_equal(box_open(box, NULL), 0);
 	assert_int_equal(store_epoch(box->store), 7);
+	assert_int_equal(store_longest_lease_ms(box->store), LEASE_MS_MAX);
 	assert_int_equal(box_load(box, &text), 0);
 
 	assert_non_null(strstr(text, "segment 7 epoch 1 len 1048576 client 42 medium 1 box here"));
@@ -421,6 +444,7 @@ main(void)
 		TEST(second_master__once_the_first_is_gone__may_start),
 		TEST(newer_version__is_refused__changes_nothing_and_names_the_cure),
 		TEST(newer_version__that_has_other_tables__is_refused_all_the_same),
+		TEST(longest_lease__grows_with_the_start__and_shrinks_by_a_record_only),
 		TEST(version_1__becomes_the_newest__and_loses_nothing),
 		TEST(version_below_one__is_damage),
 		TEST(text_file__is_no_database),

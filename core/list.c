@@ -16,7 +16,9 @@ struct tiffin_list {
 	char prefix[TIFFIN_KEY_MAX + 1];
 	char after[TIFFIN_KEY_MAX + 1]; /* the key told last */
 	char delimiter;
-	struct ask ask; /* page lives in its reply */
+	char *pattern;                   /* owned; NULL: every key */
+	char looked[TIFFIN_KEY_MAX + 1]; /* with a pattern: the key looked at last */
+	struct ask ask;                  /* page lives in its reply */
 	struct rep_list page;
 	uint32_t at;
 };
@@ -59,6 +61,60 @@ tiffin_list_open(struct tiffin_client *client, const char *prefix, char delimite
 	return r == 0 ? (client_leave(client, 0), 0) : client_leave(client, r);
 }
 
+int
+tiffin_list_regex_open(struct tiffin_client *client, const char *pattern, const char *prefix,
+		       struct tiffin_list **ret_list)
+{
+	struct tiffin_list *list = NULL;
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	if (pattern == NULL || strlen(pattern) > TEXT_MAX)
+		r = why_set(TIFFIN_E_INVALID, "a pattern has at most %d bytes", TEXT_MAX);
+	if (r == 0)
+		r = open_list(client, prefix != NULL ? prefix : "", "", &list);
+	if (r != 0)
+		return client_leave(client, r);
+	list->pattern = strdup(pattern);
+	if (list->pattern == NULL) {
+		ask_fini(&list->ask);
+		free(list);
+		return client_leave(client, why_no_memory());
+	}
+	*ret_list = list;
+	return client_leave(client, 0);
+}
+
+/* match_page -- the same for a list by pattern; a page may be empty and not the last. */
+static int
+match_page(struct tiffin_list *list)
+{
+	const struct msg_list_by_regex msg = {
+		.prefix = span_of(list->prefix, strlen(list->prefix)),
+		.pattern = span_of(list->pattern, strlen(list->pattern)),
+		.after = span_of(list->looked, strlen(list->looked)),
+	};
+	struct rep_list_by_regex rep = {0};
+	struct ask *ask = &list->ask;
+	int r;
+
+	ask_again(ask);
+	r = ask_call(ask, MSG_list_by_regex, msg_list_by_regex_encode(&ask->payload, &msg),
+		     client_until(list->client));
+	if (r == 0)
+		r = ask_read(ask,
+			     rep_list_by_regex_decode(ask->reply.payload, ask->reply.arena, &rep));
+	list->at = 0;
+	list->page = (struct rep_list){.has_more = 1}; /* a later call tries again */
+	if (r != 0)
+		return r;
+	memcpy(list->looked, rep.after.at, rep.after.len);
+	list->looked[rep.after.len] = '\0';
+	list->page = (struct rep_list){rep.has_more, rep.n_listed, rep.listed};
+	return 0;
+}
+
 /* turn_page -- the next answer of the master. */
 static int
 turn_page(struct tiffin_list *list)
@@ -91,10 +147,10 @@ next(struct tiffin_list *list, struct tiffin_stat *ret_stat)
 	while (list->at == list->page.n_listed) {
 		if (list->page.has_more == 0)
 			return 0;
-		r = turn_page(list);
+		r = list->pattern != NULL ? match_page(list) : turn_page(list);
 		if (r != 0)
 			return r;
-		if (list->page.n_listed == 0)
+		if (list->page.n_listed == 0 && list->pattern == NULL)
 			list->page.has_more = 0; /* more, but none told: would go on for ever */
 	}
 	listed = &list->page.listed[list->at++];
@@ -132,6 +188,7 @@ tiffin_list_close(struct tiffin_list *list)
 	if (list == NULL || list->magic != LIST_MAGIC)
 		return;
 	ask_fini(&list->ask);
+	free(list->pattern);
 	list->magic = 0;
 	free(list);
 }

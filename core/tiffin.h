@@ -242,6 +242,49 @@ TIFFIN_API int tiffin_remove(struct tiffin_client *client, const char *key, uint
 TIFFIN_API int tiffin_remove_batch(struct tiffin_client *client, const char *const *keys,
 				   size_t n_keys, uint32_t flags, int *ret_results);
 
+/* What became of many. */
+struct tiffin_removed {
+	uint64_t n_removed;
+	uint64_t n_leased; /* kept, for somebody reads them */
+	uint64_t n_failed; /* kept, for the master could not write its books */
+};
+
+/*
+ * tiffin_remove_prefix -- remove every object whose key begins with prefix; "": all of the tenant.
+ *
+ * flags        [in]   TIFFIN_FORCE, or 0: objects that somebody reads stay.
+ * ret_removed  [out]  also after an error: what was done until then.
+ *
+ * The master does it in stretches of 1024 keys; an object put meanwhile may stay or go.
+ *
+ * Errors: TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT (the time of a call is that of a stretch),
+ *         TIFFIN_E_BUSY, TIFFIN_E_INVALID.
+ */
+TIFFIN_API int tiffin_remove_prefix(struct tiffin_client *client, const char *prefix,
+				    uint32_t flags, struct tiffin_removed *ret_removed);
+
+/*
+ * tiffin_remove_regex -- of the keys that begin with prefix those in which pattern is found.
+ *
+ * pattern  [in]  a regular expression as of PCRE2, on bytes; at most 512 bytes.
+ *
+ * Errors: as of tiffin_remove_prefix(); TIFFIN_E_INVALID also for a pattern that is none, or that
+ *         would take too long.
+ */
+TIFFIN_API int tiffin_remove_regex(struct tiffin_client *client, const char *pattern,
+				   const char *prefix, uint32_t flags,
+				   struct tiffin_removed *ret_removed);
+
+/*
+ * tiffin_replica_clear -- the copies that these objects have on a segment go; 0: all copies.
+ *
+ * ret_results  [out]  one a key: 0; TIFFIN_E_NOT_FOUND: no such object, or no copy there;
+ *                     TIFFIN_E_LEASE: somebody reads it.  An object whose last copy goes is
+ * removed.
+ */
+TIFFIN_API int tiffin_replica_clear(struct tiffin_client *client, uint64_t segment_id,
+				    const char *const *keys, size_t n_keys, int *ret_results);
+
 /*
  * tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE.
  *
@@ -272,6 +315,14 @@ TIFFIN_API int tiffin_set_attr(struct tiffin_client *client, const char *key, ui
  */
 TIFFIN_API int tiffin_list_open(struct tiffin_client *client, const char *prefix, char delimiter,
 				const char *after, struct tiffin_list **ret_list);
+
+/*
+ * tiffin_list_regex_open -- of the keys that begin with prefix those in which pattern is found.
+ *
+ * pattern  [in]  as of tiffin_remove_regex(); what is wrong with it tells tiffin_list_next().
+ */
+TIFFIN_API int tiffin_list_regex_open(struct tiffin_client *client, const char *pattern,
+				      const char *prefix, struct tiffin_list **ret_list);
 
 /* tiffin_list_next -- 1 and the next key (valid until the next call), 0 at the end, or TIFFIN_E_*.
  */

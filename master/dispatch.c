@@ -57,6 +57,10 @@ is_lasting(uint16_t type)
 	case MSG_put_end:
 	case MSG_put_revoke:
 	case MSG_remove:
+	case MSG_remove_by_prefix:
+	case MSG_remove_by_regex:
+	case MSG_remove_all:
+	case MSG_replica_clear:
 	case MSG_rename:
 	case MSG_set_attr:
 	case MSG_tenant_put:

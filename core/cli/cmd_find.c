@@ -7,7 +7,7 @@
 
 struct opts {
 	bool is_long;
-	const char *name;
+	const char *name, *pattern;
 	uint64_t min_bytes, max_bytes;
 	uint64_t newer_ms, older_ms;
 	uint64_t wall_ms; /* now, for the two above */
@@ -16,6 +16,8 @@ struct opts {
 static const struct arg_def defs[] = {
 	{'\0', "name", ARG_TEXT, offsetof(struct opts, name), "GLOB", NULL,
 	 "the part behind the last '/' looks so (* ? [])"},
+	{'\0', "regex", ARG_TEXT, offsetof(struct opts, pattern), "PATTERN", NULL,
+	 "the whole key has something that looks so (PCRE2)"},
 	{'\0', "min-size", ARG_BYTES, offsetof(struct opts, min_bytes), "SIZE", "0",
 	 "at least so long"},
 	{'\0', "max-size", ARG_BYTES, offsetof(struct opts, max_bytes), "SIZE", "16383PiB",
@@ -50,6 +52,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	struct opts opts = *(const struct opts *)opts_at;
 	const struct listing_what what = {
 		.prefix = words.n > 0 ? words.at[0] : "",
+		.pattern = opts.pattern,
 		.is_long = opts.is_long,
 		.matches = matches,
 		.arg = &opts,

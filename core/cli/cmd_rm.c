@@ -12,6 +12,7 @@
 
 struct opts {
 	bool force, recursive, prefix, all;
+	const char *pattern, *on;
 };
 
 static const struct arg_def defs[] = {
@@ -23,6 +24,10 @@ static const struct arg_def defs[] = {
 	 "the words are prefixes: every key that begins so"},
 	{'\0', "all", ARG_FLAG, offsetof(struct opts, all), NULL, NULL,
 	 "without words: every object of the tenant"},
+	{'\0', "on", ARG_TEXT, offsetof(struct opts, on), "SEGMENT", NULL,
+	 "only the copies on that segment; an object goes with its last copy"},
+	{'\0', "regex", ARG_TEXT, offsetof(struct opts, pattern), "PATTERN", NULL,
+	 "keys that have something that looks so (PCRE2), of those with a prefix if one is given"},
 };
 
 /* Keys waiting to be removed with one request, and what became of those before. */
@@ -30,8 +35,9 @@ struct removal {
 	struct cli *cli;
 	struct tiffin_client *client;
 	const struct opts *opts;
-	bool is_walk;      /* keys come from lists, not from the words */
-	char *keys[BATCH]; /* owned */
+	uint64_t segment_id; /* 0: whole objects */
+	bool is_walk;        /* keys come from lists, not from the words */
+	char *keys[BATCH];   /* owned */
 	size_t n;
 	uint64_t n_removed, n_leased, n_missing, n_failed;
 	int status;
@@ -73,8 +79,12 @@ flush(struct removal *removal)
 
 	if (removal->n == 0)
 		return;
-	r = tiffin_remove_batch(removal->client, (const char *const *)removal->keys, removal->n,
-				flags, results);
+	if (removal->segment_id != 0)
+		r = tiffin_replica_clear(removal->client, removal->segment_id,
+					 (const char *const *)removal->keys, removal->n, results);
+	else
+		r = tiffin_remove_batch(removal->client, (const char *const *)removal->keys,
+					removal->n, flags, results);
 	if (r < 0)
 		cli_keep(&removal->status, cli_fail(removal->cli, r, NULL));
 	for (size_t i = 0; i < removal->n; i++) {
@@ -101,23 +111,26 @@ add(struct removal *removal, const char *key)
 	return removal->status == CLI_UNREACHABLE ? CLI_UNREACHABLE : CLI_OK;
 }
 
+/* add_prefix -- all that begin so; the master does it, and tells how many. */
 static int
 add_prefix(struct removal *removal, const char *prefix)
 {
-	struct tiffin_list *list;
-	struct tiffin_stat stat;
-	const char *key;
-	int r, status = CLI_OK;
+	uint32_t flags = removal->opts->force ? TIFFIN_FORCE : 0;
+	const char *pattern = removal->opts->pattern;
+	struct tiffin_removed removed;
+	int r;
 
-	r = tiffin_list_open(removal->client, prefix, '\0', NULL, &list);
-	if (r < 0)
-		return cli_fail(removal->cli, r, prefix);
-	while (status == CLI_OK && !interrupted() && (r = tiffin_list_next(list, &key, &stat)) == 1)
-		status = add(removal, key);
-	if (r < 0)
-		status = cli_fail(removal->cli, r, prefix);
-	tiffin_list_close(list);
-	return status;
+	flush(removal); /* in the order of the words */
+	r = pattern != NULL ? tiffin_remove_regex(removal->client, pattern, prefix, flags, &removed)
+			    : tiffin_remove_prefix(removal->client, prefix, flags, &removed);
+	removal->n_removed += removed.n_removed;
+	removal->n_leased += removed.n_leased;
+	removal->n_failed += removed.n_failed;
+	if (removed.n_failed > 0)
+		cli_keep(&removal->status, CLI_UNREACHABLE);
+	if (removed.n_leased > 0)
+		cli_keep(&removal->status, CLI_BUSY);
+	return r < 0 ? cli_fail(removal->cli, r, prefix) : CLI_OK;
 }
 
 /* add_below -- the object itself, if there is one, and all keys "key/...". */
@@ -141,7 +154,7 @@ add_below(struct removal *removal, const char *key)
 static int
 add_word(struct removal *removal, const char *key)
 {
-	if (removal->opts->prefix)
+	if (removal->opts->prefix || removal->opts->pattern != NULL)
 		return add_prefix(removal, key);
 	if (removal->opts->recursive)
 		return add_below(removal, key);
@@ -155,7 +168,7 @@ add_words(struct removal *removal, struct operands words)
 	const char *key;
 	int kept = CLI_OK;
 
-	if (removal->opts->all)
+	if (removal->opts->all || (removal->opts->pattern != NULL && words.n == 0))
 		return add_prefix(removal, "");
 	keys_init(&keys, removal->cli, words);
 	while (!interrupted()) {
@@ -198,6 +211,45 @@ print_outcome(const struct removal *removal)
 	putchar('\n');
 }
 
+/* ---- the segment of --on ---- */
+
+struct sought {
+	const char *name;
+	uint64_t segment_id;
+};
+
+static int
+look(void *arg, const struct tiffin_segment *segment)
+{
+	struct sought *sought = arg;
+
+	if (strcmp(segment->name, sought->name) == 0)
+		sought->segment_id = segment->segment_id;
+	return 0;
+}
+
+/* find_segment -- CLI_OK, or it has been said. */
+static int
+find_segment(struct removal *removal)
+{
+	struct sought sought = {.name = removal->opts->on};
+	int r;
+
+	if (removal->opts->on == NULL)
+		return CLI_OK;
+	if (removal->is_walk || removal->opts->force)
+		return cli_say(removal->cli, CLI_USAGE, "--on goes with keys alone, without -f");
+	r = tiffin_segments(removal->client, look, &sought);
+	if (r < 0)
+		return cli_fail(removal->cli, r, NULL);
+	if (sought.segment_id == 0)
+		return cli_say(removal->cli, CLI_NOT_FOUND,
+			       "%s: no such segment; `tiffin segments` lists them",
+			       removal->opts->on);
+	removal->segment_id = sought.segment_id;
+	return CLI_OK;
+}
+
 static int
 run(struct cli *cli, const void *opts_at, struct operands words)
 {
@@ -205,18 +257,23 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	struct removal removal = {
 		.cli = cli,
 		.opts = opts,
-		.is_walk = opts->recursive || opts->prefix || opts->all,
+		.is_walk = opts->recursive || opts->prefix || opts->all || opts->pattern != NULL,
 	};
 	int status;
 
 	if (opts->all && words.n > 0)
 		return cli_say(cli, CLI_USAGE, "--all goes without words");
-	if (words.n == 0 && !opts->all && !cli->nul)
+	if (opts->pattern != NULL && (opts->all || opts->recursive))
+		return cli_say(cli, CLI_USAGE, "--regex goes without --all and -r");
+	if (words.n == 0 && !opts->all && opts->pattern == NULL && !cli->nul)
 		return cli_say(cli, CLI_USAGE, "which keys?");
 	status = cli_client(cli, &removal.client);
 	if (status != CLI_OK)
 		return status;
 
+	status = find_segment(&removal);
+	if (status != CLI_OK)
+		return status;
 	status = add_words(&removal, words);
 	if (interrupted()) {
 		for (size_t i = 0; i < removal.n; i++)
@@ -227,7 +284,8 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	if (removal.is_walk && !opts->force && !opts->all && status == CLI_OK &&
 	    removal.status == CLI_OK && removal.n_removed == 0)
 		return cli_say(cli, CLI_NOT_FOUND, "there is nothing to remove");
-	print_outcome(&removal);
+	if (status == CLI_OK || removal.n_removed > 0)
+		print_outcome(&removal);
 	cli_keep(&removal.status, status);
 	return removal.status;
 }
@@ -247,6 +305,7 @@ const struct command cmd_rm = {
 		"\n"
 		"  tiffin rm models/old.bin\n"
 		"  tiffin rm -r cache/llama\n"
+		"  tiffin rm --regex '/layer-[0-9]+$' cache/\n"
 		"  tiffin rm --all",
 	.args = {defs, array_len(defs)},
 	.opts_bytes = sizeof(struct opts),

@@ -73,7 +73,9 @@ listing_run(struct cli *cli, const struct listing_what *what)
 	status = cli_client(cli, &client);
 	if (status != CLI_OK)
 		return status;
-	r = tiffin_list_open(client, what->prefix, what->delimiter, NULL, &list);
+	r = what->pattern != NULL
+		    ? tiffin_list_regex_open(client, what->pattern, what->prefix, &list)
+		    : tiffin_list_open(client, what->prefix, what->delimiter, NULL, &list);
 	if (r < 0)
 		return cli_fail(cli, r, what->prefix);
 

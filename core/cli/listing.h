@@ -9,7 +9,8 @@
 
 struct listing_what {
 	const char *prefix;
-	char delimiter; /* '\0': every key */
+	char delimiter;      /* '\0': every key */
+	const char *pattern; /* NULL: every key; else without delimiter */
 	bool is_long;
 
 	/* matches -- print this one?  NULL: all. */

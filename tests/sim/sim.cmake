@@ -19,7 +19,7 @@ add_custom_command(
 
 file(GLOB SIM_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/sim/*.c)
 add_executable(sim ${SIM_SOURCES} ${SIM_DIR}/master.o)
-target_link_libraries(sim PRIVATE tiffin_core PkgConfig::SQLITE PkgConfig::HTTPD)
+target_link_libraries(sim PRIVATE tiffin_core PkgConfig::SQLITE PkgConfig::HTTPD PkgConfig::PCRE2)
 target_link_options(sim PRIVATE -Wl,--wrap=lock_wait)
 
 add_test(NAME sim/short COMMAND sim --seeds 1..20)

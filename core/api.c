@@ -11,6 +11,7 @@
 #include "core/link_sock.h"
 #include "core/mount.h"
 #include "core/why.h"
+#include "core/work.h"
 #include "transfer/base/err.h"
 #include "transfer/base/home.h"
 #include "transfer/base/num.h"
@@ -247,6 +248,7 @@ tiffin_close(struct tiffin_client *client)
 		/* who asked the master after our goodbye would join again */
 		wait_for_calls(client, SETTLE_MS);
 	}
+	work_stop(client);
 	beat_stop(client);
 	lease_keeper_flush(client);
 	if (!mount_close_all(client, clock_ns(client->clock) + LEAVE_MS * NS_PER_MS))

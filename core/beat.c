@@ -7,6 +7,7 @@
 #include "core/mount.h"
 #include "core/thread.h"
 #include "core/why.h"
+#include "core/work.h"
 #include "core/writing.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
@@ -65,6 +66,7 @@ ping_fill(struct tiffin_client *client, struct rec_id *fenced, struct rec_id *fa
 	n_failing = where_take_failing(&client->where, failing, BATCH_MAX);
 	*ret_msg = (struct msg_ping){.now_ms = clock_ms(client->clock),
 				     .quiet_epoch = writing_quiet_epoch(client),
+				     .has_worker = atomic_load(&client->has_worker),
 				     .n_fenced = (uint32_t)n_fenced,
 				     .fenced = fenced,
 				     .n_failing = (uint32_t)n_failing,
@@ -104,6 +106,8 @@ beat_ping_until(struct tiffin_client *client, uint64_t until_ns)
 
 	if (n_told > 0)
 		forget_told(client, n_told);
+	if (rep.n_tasks > 0)
+		work_hint(client);
 	return keep_orders(client, &rep);
 }
 

@@ -27,8 +27,8 @@ word(const char *const *words, size_t n, uint8_t at)
 
 static const char *const media[] = {
 	[MEDIUM_DRAM] = "dram", [MEDIUM_FILE] = "file", [MEDIUM_NOF] = "nof"};
-static const char *const segment_states[] = {
-	[1] = "ok", [2] = "suspect", [3] = "away", [4] = "leaving"};
+static const char *const segment_states[] = {[1] = "ok",      [2] = "suspect",  [3] = "away",
+					     [4] = "leaving", [5] = "draining", [6] = "drained"};
 static const char *const client_states[] = {[1] = "ok", [2] = "suspect", [3] = "gone"};
 
 /* ---- space ---------------------------------------------------------------------- */

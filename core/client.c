@@ -105,7 +105,7 @@ client_free(struct tiffin_client *client)
 {
 	if (client == NULL)
 		return;
-	assert(client->magic == CLIENT_MAGIC && client->beat == NULL);
+	assert(client->magic == CLIENT_MAGIC && client->beat == NULL && client->work == NULL);
 	assert(atomic_load(&client->n_calls) == 0);
 	assert(list_is_empty(&client->puts) && list_is_empty(&client->mounts));
 

@@ -30,6 +30,7 @@
 #define CLIENT_MAGIC 0x74636c69u
 
 struct beat;
+struct work;
 
 /* The outer world of a client.  Strings are copied. */
 struct client_world {
@@ -58,8 +59,11 @@ struct tiffin_client {
 	struct greet_config door; /* its name is NULL when there is none; strings are ours */
 	struct beat *beat;        /* NULL: somebody else calls client_tick() */
 
+	struct work *work; /* under the lock; NULL: nobody carries out tasks of the master */
+
 	struct where where;               /* has its own lock */
 	struct lease_keeper lease_keeper; /* has its own lock */
+	atomic_bool has_worker;           /* told with each ping; set once */
 	atomic_bool is_closing;           /* set once; a late look costs one more refusal */
 	atomic_uint n_calls;              /* under way; close waits for 0 */
 	atomic_uint n_mounted;            /* numbers names of segments */

@@ -11,6 +11,7 @@
 #include "transfer/base/home.h"
 #include "core/statuses.h"
 #include "core/why.h"
+#include "core/work.h"
 #include "core/writing.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
@@ -450,9 +451,14 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 	}
 	segment_id = lent->segment_id;
 	r = mount_add(client, name, &lent, &serve, client_until(client));
-	if (r == 0 && ret_segment_id != NULL)
+	if (r != 0)
+		return r;
+	if (work_start(client) < 0) /* it lends all the same; others carry out its tasks */
+		log_event(LOG_WARN, "no_worker", "segment=%lu", segment_id);
+	beat_hurry(client); /* that the master hears of the worker */
+	if (ret_segment_id != NULL)
 		*ret_segment_id = segment_id;
-	return r;
+	return 0;
 }
 
 /* close_one -- tell the master, then give the memory back when nobody works on it any more. */

@@ -25,6 +25,13 @@ static const int of_status[] = {
 	[STATUS_STRICT_FAILED] = TIFFIN_E_NO_SPACE,
 	[STATUS_TENANT_NOT_EMPTY] = TIFFIN_E_NOT_EMPTY,
 	[STATUS_QUOTA_EXCEEDED] = TIFFIN_E_QUOTA,
+	[STATUS_TASK_NOT_FOUND] = TIFFIN_E_NOT_FOUND,
+	[STATUS_TASK_BUSY] = TIFFIN_E_BUSY,
+	[STATUS_NO_COPY] = TIFFIN_E_NOT_FOUND,
+	[STATUS_CANCELLED] = TIFFIN_E_CLOSED,
+	[STATUS_UNREACHABLE] = TIFFIN_E_UNREACHABLE,
+	[STATUS_BAD_CHECKSUM] = TIFFIN_E_CHECKSUM,
+	[STATUS_NO_WORKER] = TIFFIN_E_UNREACHABLE,
 };
 
 static const int of_link[] = {
@@ -49,7 +56,9 @@ statuses_code(uint32_t status)
 {
 	/* A status that this version does not know is a refusal of some kind: the master is newer.
 	 */
-	return status < array_len(of_status) ? of_status[status] : TIFFIN_E_VERSION;
+	if (status >= array_len(of_status) || (status != STATUS_OK && of_status[status] == 0))
+		return TIFFIN_E_VERSION;
+	return of_status[status];
 }
 
 int

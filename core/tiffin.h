@@ -546,6 +546,137 @@ TIFFIN_API int tiffin_settings(struct tiffin_client *client,
  */
 TIFFIN_API int tiffin_set(struct tiffin_client *client, const char *name, const char *value);
 
+/* ---- copies elsewhere ------------------------------------------------------------- */
+
+/*
+ * tiffin_copy -- have one more copy of an object made.
+ *
+ * to_segment_id  [in]   where; 0: the master's choice.
+ * ret_task_id    [out]  for tiffin_task(); may be NULL.
+ *
+ * The call only asks: the provider of that segment carries it out.  The same wish again gives the
+ * same task.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND (no such object or segment), TIFFIN_E_EXISTS (a copy lies there),
+ *         TIFFIN_E_NO_SPACE (no segment takes it), TIFFIN_E_BUSY (another task has the object),
+ *         TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT, TIFFIN_E_INVALID.
+ */
+TIFFIN_API int tiffin_copy(struct tiffin_client *client, const char *key, uint64_t to_segment_id,
+			   uint64_t *ret_task_id);
+
+/*
+ * tiffin_move -- have a copy elsewhere made in place of the one on a segment.
+ *
+ * Whoever reads the old one goes on as long as it likes.  As tiffin_copy() otherwise.
+ */
+TIFFIN_API int tiffin_move(struct tiffin_client *client, const char *key, uint64_t from_segment_id,
+			   uint64_t to_segment_id, uint64_t *ret_task_id);
+
+/* One of many wishes. */
+struct tiffin_relocation {
+	const char *key;
+	uint64_t from_segment_id; /* 0: one more copy */
+	uint64_t to_segment_id;   /* 0: the master's choice */
+};
+
+/*
+ * tiffin_relocate -- copies and moves, many at once.
+ *
+ * ret_task_ids  [out]  one each, 0 where ret_results has an error; may be NULL.
+ * ret_results   [out]  0 or TIFFIN_E_* of each.
+ */
+TIFFIN_API int tiffin_relocate(struct tiffin_client *client, const struct tiffin_relocation *wishes,
+			       size_t n_wishes, uint64_t *ret_task_ids, int *ret_results);
+
+/* Zero or NULL means the default.  Set struct_bytes. */
+struct tiffin_drain_options {
+	size_t struct_bytes;
+	const uint64_t *segments; /* to be drained; 1..64 */
+	size_t n_segments;
+	const uint64_t *targets; /* where to; none: the master's choice */
+	size_t n_targets;
+	uint32_t concurrency; /* objects moved at once, 1..256; default 16 */
+};
+
+/*
+ * tiffin_drain -- segments get no new data from now on, and all that they have moves elsewhere.
+ *
+ * ret_job_id  [out]  for tiffin_job(); may be NULL.
+ *
+ * They are read on meanwhile.  When nothing is left they are "drained", and may be unmounted
+ * without loss.  Draining the same segments again gives the job that is under way.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_BUSY (another job drains one of them), TIFFIN_E_INVALID,
+ *         TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT.
+ */
+TIFFIN_API int tiffin_drain(struct tiffin_client *client,
+			    const struct tiffin_drain_options *options, uint64_t *ret_job_id);
+
+/* tiffin_undrain -- segments get new data again; a job that drains them is cancelled. */
+TIFFIN_API int tiffin_undrain(struct tiffin_client *client, const uint64_t *segments,
+			      size_t n_segments);
+
+/*
+ * tiffin_cancel -- a task or job goes no further; one that has ended stays as it is.
+ *
+ * The segments of a job get new data again.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_BUSY, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT.
+ */
+TIFFIN_API int tiffin_cancel(struct tiffin_client *client, uint64_t id);
+
+/* What is said of a task; texts are valid during the call. */
+struct tiffin_task {
+	uint64_t task_id, job_id, object_id, len_bytes;
+	uint64_t from_segment_id, to_segment_id; /* 0: none, or not chosen yet */
+	uint64_t client_id;                      /* who carries it out just now; 0: nobody */
+	uint64_t made_at_ms, ended_at_ms;        /* since 1970; 0: it has not ended */
+	uint32_t n_tries;                        /* that failed */
+	bool has_ended;
+	const char *key, *kind; /* "copy", "move" */
+	const char *state;      /* "waiting", "offered", "running", "done", "failed", "cancelled" */
+	const char *reason;     /* of the last try that failed; "" */
+};
+
+/* What is said of a job; texts and lists are valid during the call. */
+struct tiffin_job {
+	uint64_t job_id;
+	uint64_t n_done, n_failed, n_left; /* objects; left: copies that lie there still */
+	uint64_t bytes_done, bytes_failed, bytes_left;
+	uint64_t made_at_ms, ended_at_ms; /* since 1970; 0: it has not ended */
+	uint32_t concurrency, n_under_way;
+	bool has_ended;
+	const char *state;  /* "running", "succeeded", "failed", "cancelled" */
+	const char *reason; /* of the last object that could not be moved; "" */
+	const uint64_t *segments, *targets;
+	size_t n_segments, n_targets;
+};
+
+/*
+ * tiffin_task, tiffin_job -- call fn for that one.
+ *
+ * A result of fn other than 0 is returned.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND (also when it ended long ago), TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT.
+ */
+TIFFIN_API int tiffin_task(struct tiffin_client *client, uint64_t task_id,
+			   int (*fn)(void *arg, const struct tiffin_task *task), void *arg);
+TIFFIN_API int tiffin_job(struct tiffin_client *client, uint64_t job_id,
+			  int (*fn)(void *arg, const struct tiffin_job *job), void *arg);
+
+/*
+ * tiffin_tasks, tiffin_jobs -- call fn for every one, in the order of their ids.
+ *
+ * job_id  [in]  only tasks of this job; 0: all.
+ *
+ * Those that ended are told for an hour, the last 1024.  Of a job's tasks those that went well are
+ * only counted.  A result of fn other than 0 ends the walk and is returned.
+ */
+TIFFIN_API int tiffin_tasks(struct tiffin_client *client, uint64_t job_id,
+			    int (*fn)(void *arg, const struct tiffin_task *task), void *arg);
+TIFFIN_API int tiffin_jobs(struct tiffin_client *client,
+			   int (*fn)(void *arg, const struct tiffin_job *job), void *arg);
+
 /* ---- tenants -------------------------------------------------------------------- */
 
 /* Of a quota 0 means that there is none. */

@@ -283,8 +283,11 @@ claim_copy(struct master *master, const struct replica *rep)
 static int
 become_ghost(struct master *master, struct object *object)
 {
-	int r = map_put(&master->ghosts, object->id, object);
+	int r;
 
+	if (map_get(&master->ghosts, object->id) != NULL)
+		return err_new(-EEXIST); /* a copy of it that was moved away; one ghost an id */
+	r = map_put(&master->ghosts, object->id, object);
 	if (r < 0)
 		return err_new(-ENOMEM);
 	object_each_replica(object, rep) {
@@ -338,6 +341,58 @@ books_ghost_drop(struct master *master, struct replica *rep)
 		return;
 	map_take(&master->ghosts, object->id);
 	object_free(object);
+}
+
+/* A ghost with that copy's extents, and the round of leases that it was told under. */
+static int
+ghost_of(struct master *master, const struct object *object, const struct replica *rep)
+{
+	struct object *ghost;
+	struct replica *copy;
+	int r = object_new(object->tenant, object->id, object->key.bytes, object->key.len_bytes,
+			   &ghost);
+
+	if (r < 0)
+		return err_up(r);
+	ghost->len_bytes = object->len_bytes;
+	ghost->batch = master->batch;
+	ghost->lease_until_ms = object->lease_until_ms;
+	ghost->lease_id = object->lease_id;
+	ghost->n_holders = object->n_holders;
+	r = object_add_replica(ghost, rep->segment, replica_extents(rep), rep->n_extents, &copy);
+	if (r < 0) {
+		object_free(ghost);
+		return err_up(r);
+	}
+	r = become_ghost(master, ghost);
+	replica_move(copy, REPLICA_PROCESSING);
+	replica_move(copy, REPLICA_COMPLETE);
+	replica_move(copy, REPLICA_REMOVED);
+	if (r < 0) {
+		object_drop_replica(ghost, copy);
+		object_free(ghost);
+	}
+	return err_up(r);
+}
+
+void
+books_part(struct master *master, struct object *object, struct replica *rep)
+{
+	struct segment *segment = rep->segment;
+
+	assert(object->is_indexed && rep->object == object && object->n_replicas > 1);
+
+	counter_sub(&master->counters.object_bytes, object->len_bytes);
+	object->batch = master->batch;
+	segment->leave_until_ms = num_max(segment->leave_until_ms, object->lease_until_ms);
+	if (!lease_runs(object, master->now_ms) || ghost_of(master, object, rep) < 0) {
+		lease_break(master, object);
+		drop_stored(master, object, rep, REPLICA_REMOVED);
+		return;
+	}
+	lease_break(master, object);
+	replica_move(rep, REPLICA_REMOVED); /* its extents are the ghost's */
+	object_drop_replica(object, rep);
 }
 
 /* The list is walked round and round, a few a turn; whose lease is over goes to rest. */
@@ -481,4 +536,31 @@ lease_release(struct master *master, struct object *object, uint32_t lease_id)
 		return;
 	if (object->n_holders > 0 && --object->n_holders == 0)
 		object->lease_until_ms = 0;
+}
+
+bool
+lease_renew_of(struct master *master, uint64_t object_id, uint32_t lease_id, uint64_t len_ms)
+{
+	struct object *object = object_id == 0 ? NULL : map_get(&master->objects, object_id);
+	struct object *ghost = object_id == 0 ? NULL : map_get(&master->ghosts, object_id);
+
+	if (object != NULL && lease_renew(master, object, lease_id, len_ms))
+		return true;
+	if (ghost == NULL || !lease_renew(master, ghost, lease_id, len_ms))
+		return false;
+	if (object != NULL) /* they were told of its other copies, too */
+		lease_stretch(master, object, len_ms);
+	return true;
+}
+
+void
+lease_release_of(struct master *master, uint64_t object_id, uint32_t lease_id)
+{
+	struct object *object = object_id == 0 ? NULL : map_get(&master->objects, object_id);
+	struct object *ghost = object_id == 0 ? NULL : map_get(&master->ghosts, object_id);
+
+	if (object != NULL)
+		lease_release(master, object, lease_id);
+	if (ghost != NULL)
+		lease_release(master, ghost, lease_id);
 }

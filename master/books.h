@@ -93,6 +93,13 @@ int books_remove(struct master *master, struct object *object, enum replica_stat
 /* books_lose -- one copy is gone with its segment; the object goes with its last.  0 or -ENOMEM. */
 int books_lose(struct master *master, struct replica *rep) MUST_CHECK;
 
+/*
+ * books_part -- one COMPLETE copy leaves an object that has others; the record is the caller's.
+ *
+ * Who reads it under a lease may renew and go on: that copy becomes a ghost of its own.
+ */
+void books_part(struct master *master, struct object *object, struct replica *rep);
+
 /* books_rest -- the extents of a replica that is REMOVED or FAILED go into quarantine. */
 void books_rest(struct master *master, const struct replica *rep, const struct rest_terms *terms);
 
@@ -136,14 +143,10 @@ bool lease_is_use(const struct master *master, struct object *object);
 bool lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms);
 void lease_release(struct master *master, struct object *object, uint32_t lease_id);
 
-/* lease_object -- the object or ghost of that id, or NULL. */
-static inline struct object *
-lease_object(const struct master *master, uint64_t id)
-{
-	struct object *object = id == 0 ? NULL : map_get(&master->objects, id);
-
-	return object != NULL || id == 0 ? object : map_get(&master->ghosts, id);
-}
+/* lease_renew_of, lease_release_of -- of the object or ghost of that id, whichever has that round.
+ */
+bool lease_renew_of(struct master *master, uint64_t object_id, uint32_t lease_id, uint64_t len_ms);
+void lease_release_of(struct master *master, uint64_t object_id, uint32_t lease_id);
 
 static inline bool
 lease_runs(const struct object *object, uint64_t now_ms)
@@ -198,6 +201,11 @@ void segment_leave(struct master *master, struct segment *segment);
 
 /* segment_suspect -- its provider is silent (or is heard again). */
 void segment_suspect(struct master *master, struct segment *segment, bool is_suspect);
+
+/* segment_set_drain -- record and change; new data goes there only with DRAIN_NONE.  0, -ENOMEM, or
+ * -EAGAIN: after a restore, not before its provider is back. */
+int segment_set_drain(struct master *master, struct segment *segment,
+		      enum segment_drain drain) MUST_CHECK;
 
 /* client_suspect -- silent, or its connection ended: its segments get no new data and are offered
  * last. */

@@ -231,12 +231,12 @@ check_segments(const struct master *master)
 
 		check_segment(master, segment, &tally);
 		size += segment_is_here(segment) ? segment->size_bytes : 0;
-		n_ok += segment->state == SEGMENT_OK;
+		n_ok += segment_is_placeable(segment);
 	}
 	assert(size == master->size_bytes);
 	assert(n_ok == master->placeable.n);
 	for (size_t i = 0; i < master->placeable.n; i++)
-		assert(master->placeable.at[i]->state == SEGMENT_OK);
+		assert(segment_is_placeable(master->placeable.at[i]));
 	assert(q->resting_bytes == tally.resting_bytes && q->gated_bytes == tally.gated_bytes);
 	assert(q->n_gated == tally.n_gated && q->fences.n == tally.n_fences);
 	for (size_t i = 1; i < q->heap.n; i++) {
@@ -276,6 +276,13 @@ recount_segments(const struct master *master, struct recount *count)
 	}
 }
 
+/* A copy of an object that is there is no further object. */
+static bool
+counts_for(const struct put *put, const struct tenant *tenant)
+{
+	return !put->is_copy && put->object->tenant == tenant;
+}
+
 static void
 recount_rest(const struct master *master, struct recount *count)
 {
@@ -292,8 +299,7 @@ recount_rest(const struct master *master, struct recount *count)
 		count->bytes += object->len_bytes;
 	}
 	list_each(&master->puts, link)
-		count->n_puts +=
-			list_of(link, struct put, at_lease)->object->tenant == count->tenant;
+		count->n_puts += counts_for(list_of(link, struct put, at_lease), count->tenant);
 	list_each(&master->heard, link)
 		count->n_clients += list_of(link, struct client, at_heard)->tenant == count->tenant;
 }
@@ -438,24 +444,28 @@ check_ghosts(const struct master *master)
 static void
 check_put(const struct master *master, const struct put *put)
 {
-	const struct put *same = map_get(&master->puts_by_key, put->key_hash);
+	const struct put *same = put->is_copy ? put : map_get(&master->puts_by_key, put->key_hash);
+	unsigned states = 1u << REPLICA_PROCESSING;
 
 	while (same != NULL && same != put)
 		same = same->next_same_key;
 	assert(same == put);
+	assert(implies(put->task != NULL, put->is_copy && put->task->put == put));
+	if (put->is_copy)
+		states |= 1u << REPLICA_INITIALIZED;
 	assert(map_get(&master->puts_by_id, put->object->id) == put);
 	assert(!put->object->is_indexed && !put->object->is_ghost);
 	assert(!list_link_is_on(&put->object->at_lru));
 	assert(put->object->id < master->next_object_id);
 	assert(implies(put->room_bytes > 0, put->object->n_replicas > 0));
-	check_copies(put->object, 1u << REPLICA_PROCESSING, put->room_bytes);
+	check_copies(put->object, states, put->room_bytes);
 }
 
 static void
 check_puts(const struct master *master)
 {
 	uint64_t last_ms = 0;
-	size_t n = 0, n_chained = 0;
+	size_t n = 0, n_copies = 0, n_chained = 0;
 	uint64_t hash;
 	void *value;
 
@@ -465,6 +475,7 @@ check_puts(const struct master *master)
 		assert(put->lease_until_ms >= last_ms);
 		last_ms = put->lease_until_ms;
 		check_put(master, put);
+		n_copies += put->is_copy;
 		n++;
 	}
 	assert(master->puts_by_id.n == n);
@@ -472,7 +483,7 @@ check_puts(const struct master *master)
 	for (size_t at = 0; map_next(&master->puts_by_key, &at, &hash, &value);)
 		for (const struct put *put = value; put != NULL; put = put->next_same_key)
 			n_chained++;
-	assert(n_chained == n);
+	assert(n_chained == n - n_copies);
 	assert(master->next_object_id <= master->reserved_object_id);
 	assert(master->limits.lease_ms <= master->longest_lease_ms);
 }
@@ -491,6 +502,8 @@ check_client(const struct master *master, const struct client *client)
 	assert(count(&client->segments) == client->n_segments);
 	assert(count(&client->puts) == client->n_puts);
 	assert(count(&client->answers) == client->n_answers);
+	assert(count(&client->offers) == client->n_offers);
+	assert(client->n_offers <= TASK_OFFERS_MAX);
 	list_each(&client->segments, link)
 		assert(list_of(link, struct segment, at_client)->client == client);
 	list_each(&client->puts, link) {
@@ -551,6 +564,7 @@ master_check(const struct master *master)
 	check_puts(master);
 	check_clients(master);
 	events_check(&master->events);
+	tasks_check(master);
 	check_held(&master->held, master->progress.committed);
 	check_held(&master->held_sync, master->progress.synced);
 }

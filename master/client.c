@@ -23,6 +23,7 @@ client_new(uint64_t id, struct client **ret_client)
 	list_init(&client->segments);
 	list_init(&client->puts);
 	list_init(&client->answers);
+	list_init(&client->offers);
 	*ret_client = client;
 	return 0;
 }
@@ -34,7 +35,7 @@ client_free(struct client *client)
 		return;
 
 	assert(list_is_empty(&client->segments) && list_is_empty(&client->puts));
-	assert(client->peer == NULL);
+	assert(client->peer == NULL && list_is_empty(&client->offers));
 
 	list_each_safe(&client->answers, link)
 		answer_free(list_of(link, struct answer, at_client));

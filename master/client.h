@@ -41,8 +41,10 @@ struct client {
 	struct list segments; /* struct segment.at_client */
 	struct list puts;     /* struct put.at_client */
 	struct list answers;  /* struct answer.at_client, oldest first */
-	uint32_t n_segments, n_puts, n_answers;
+	struct list offers;   /* struct task.at_list: tasks that wait until it fetches them */
+	uint32_t n_segments, n_puts, n_answers, n_offers;
 	uint32_t n_empty_puts;           /* of those puts, without room yet */
+	bool has_worker;                 /* it carries out tasks, as its last ping says */
 	uint64_t newest_request_id;      /* no answer is of a later one */
 	size_t answer_bytes, held_bytes; /* of all answers; of those that wait to be committed */
 };

@@ -65,6 +65,12 @@ is_lasting(uint16_t type)
 	case MSG_set_attr:
 	case MSG_tenant_put:
 	case MSG_tenant_delete:
+	case MSG_copy:
+	case MSG_move:
+	case MSG_drain:
+	case MSG_cancel:
+	case MSG_fetch_tasks:
+	case MSG_report_task:
 		return true;
 	default:
 		return false;
@@ -75,8 +81,18 @@ is_lasting(uint16_t type)
 static bool
 makes_rows(uint16_t type)
 {
-	return type == MSG_mount_segment || type == MSG_put_start || type == MSG_set_attr ||
-	       type == MSG_tenant_put;
+	switch (type) {
+	case MSG_tenant_put:
+	case MSG_mount_segment:
+	case MSG_put_start:
+	case MSG_set_attr:
+	case MSG_copy:
+	case MSG_move:
+	case MSG_drain:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* ---- answers ---- */

@@ -36,6 +36,10 @@ void handle_fetch_counters(struct master *master);
 /* handle_fates -- write a list of statuses, one an item. */
 int handle_fates(struct buf *out, const uint32_t *statuses, uint32_t n);
 
+/* handle_grant -- an extent of the put, with a token for its writer. */
+struct rec_grant handle_grant(const struct put *put, const struct segment *segment,
+			      struct extent extent);
+
 /* handle_statuses -- room for n statuses in the request's arena; NULL: no memory. */
 static inline uint32_t *
 handle_statuses(struct peer *peer, uint32_t n)

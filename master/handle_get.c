@@ -151,10 +151,9 @@ handle_renew_lease(struct peer *peer, const struct msg_renew_lease *msg, struct 
 
 	for (uint32_t i = 0; i < msg->n_leases && r == 0; i++) {
 		const struct rec_lease *lease = &msg->leases[i];
-		struct object *object = lease_object(master, lease->object_id);
 		struct rec_lease_fate fate = {STATUS_LEASE_EXPIRED, 0};
 
-		if (object != NULL && lease_renew(master, object, lease->lease_id, lease_ms))
+		if (lease_renew_of(master, lease->object_id, lease->lease_id, lease_ms))
 			fate = (struct rec_lease_fate){STATUS_OK, lease_ms};
 		r = rec_lease_fate_encode(out, &fate);
 	}
@@ -170,10 +169,8 @@ handle_release_lease(struct peer *peer, const struct msg_release_lease *msg, str
 	(void)out;
 	for (uint32_t i = 0; i < msg->n_leases; i++) {
 		const struct rec_lease *lease = &msg->leases[i];
-		struct object *object = lease_object(master, lease->object_id);
 
-		if (object != NULL)
-			lease_release(master, object, lease->lease_id);
+		lease_release_of(master, lease->object_id, lease->lease_id);
 	}
 	return STATUS_OK;
 }

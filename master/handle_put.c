@@ -11,9 +11,8 @@
 
 /* ---- what a writer is told: every extent with a token of its own ---- */
 
-static int
-tell_extent(struct buf *out, const struct put *put, const struct segment *segment,
-	    struct extent extent)
+struct rec_grant
+handle_grant(const struct put *put, const struct segment *segment, struct extent extent)
 {
 	const struct master *master = put->master;
 	struct token token = {
@@ -27,6 +26,15 @@ tell_extent(struct buf *out, const struct put *put, const struct segment *segmen
 	segment_token(segment, &token, master->now_ms, master->limits.write_lease_ms);
 	rec.until_ms = token.until_ms;
 	memcpy(rec.mac.bytes, token.mac, sizeof(rec.mac.bytes));
+	return rec;
+}
+
+static int
+tell_extent(struct buf *out, const struct put *put, const struct segment *segment,
+	    struct extent extent)
+{
+	struct rec_grant rec = handle_grant(put, segment, extent);
+
 	return rec_grant_encode(out, &rec);
 }
 
@@ -322,7 +330,8 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 
 	if (put == NULL)
 		return (int)status;
-	if (!num_add(put->room_bytes, msg->more_bytes, &room) || room > OBJECT_LEN_MAX)
+	if (!num_add(put->room_bytes, msg->more_bytes, &room) || room > OBJECT_LEN_MAX ||
+	    (put->is_copy && msg->more_bytes > 0))
 		return STATUS_INVALID;
 	r = put_grow(master, put, msg->more_bytes);
 	if (r == PUT_E_FULL &&
@@ -387,7 +396,7 @@ end_one(struct peer *peer, const struct rec_put_done *rec, uint64_t now_wall_ms)
 	}
 	if (put == NULL)
 		return status;
-	if (done.len_bytes > put->room_bytes)
+	if (done.len_bytes > put->room_bytes || put->is_copy) /* that ends with report_task */
 		return STATUS_INVALID;
 	return status_of(put_close(master, put, &done));
 }

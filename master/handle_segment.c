@@ -82,6 +82,15 @@ token_ms(const struct master *master)
 	return 4 * master->limits.write_lease_ms;
 }
 
+/* As SEGMENT_STATE tells it: a drain shows while all is well otherwise. */
+static uint8_t
+shown_state(const struct segment *segment)
+{
+	static const uint8_t drains[] = {SEGMENT_OK, 5, 6};
+
+	return segment->state == SEGMENT_OK ? drains[segment->drain] : (uint8_t)segment->state;
+}
+
 static int
 tell_segment(struct peer *peer, struct buf *out, const struct segment *segment)
 {
@@ -100,7 +109,7 @@ tell_segment(struct peer *peer, struct buf *out, const struct segment *segment)
 		.hole_bytes = alloc_hole_bytes(segment->alloc),
 		.client_id = segment->client == NULL ? 0 : segment->client->id,
 		.medium = segment->medium,
-		.state = (uint8_t)segment->state,
+		.state = shown_state(segment),
 		.name = span_of(segment->name, strlen(segment->name)),
 		.host = span_of(segment->host, strlen(segment->host)),
 		.endpoint = span_of(segment->endpoint, strlen(segment->endpoint)),

@@ -242,11 +242,12 @@ handle_ping(struct peer *peer, const struct msg_ping *msg, struct buf *out)
 
 	client->clock_there_ms = msg->now_ms;
 	client->clock_here_ms = master->now_ms;
+	client->has_worker = msg->has_worker != 0;
 	hear_provider(client, msg, master);
 	if (msg->quiet_epoch >= master->epoch)
 		hear_quiet(master, client);
 
-	if (codec_put_u64(out, master->epoch) != 0)
+	if (codec_put_u64(out, master->epoch) != 0 || codec_put_u32(out, client->n_offers) != 0)
 		return STATUS_UNAVAILABLE;
 	status = tell_fences(master, client, out);
 	if (status != STATUS_OK)

@@ -3,14 +3,17 @@
 /*
  * A record as it lies in a journal; everything begins at a multiple of 8 bytes:
  *
- *      | struct written | replicas: segment, count | extents | key attr name host endpoint | pad |
- *      |<------------------------------ len_bytes --------------------------------------->|
+ *      | struct written | replicas: segment, count | extents | task, job | key attr name host
+ * endpoint | pad |
+ *      |<------------------------------ len_bytes
+ * --------------------------------------------------->|
  *
  * It never leaves the process, so it is in the machine's own byte order.
  */
 #include "master/journal.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "master/proto/limits.h"
@@ -78,9 +81,25 @@ check_object_add(const struct record *record)
 }
 
 static void
+check_job(const struct job_row *job)
+{
+	assert(job->job_id > 0 && job->job_id <= JOURNAL_OBJECT_ID_MAX);
+	assert(job->n_segments <= JOB_SEGMENTS_MAX && job->n_targets <= JOB_SEGMENTS_MAX);
+}
+
+static void
+check_replica_add(const struct record *record)
+{
+	assert(record->object_id > 0 && record->n_replicas == 1 && record->len_bytes > 0);
+	assert(record->replicas[0].segment_id > 0 && record->replicas[0].n_extents > 0);
+}
+
+static void
 check_record(const struct record *record)
 {
 	assert(record->kind >= RECORD_OBJECT_ADD && record->kind <= RECORD_KIND_MAX);
+	assert((record->task != NULL) == (record->kind == RECORD_TASK_SET));
+	assert((record->job != NULL) == (record->kind == RECORD_JOB_SET));
 	assert(record->object_id <= JOURNAL_OBJECT_ID_MAX + 1);
 	assert(record->segment_id <= INT64_MAX && record->segment_epoch <= INT64_MAX);
 	assert(record->client_id <= INT64_MAX && record->put_at_ms <= INT64_MAX);
@@ -89,6 +108,10 @@ check_record(const struct record *record)
 		check_object_add(record);
 	if (record->kind == RECORD_OBJECT_RENAME)
 		assert(record->key_len > 0 && record->key_len <= KEY_MAX);
+	if (record->kind == RECORD_REPLICA_ADD)
+		check_replica_add(record);
+	if (record->kind == RECORD_JOB_SET)
+		check_job(record->job);
 	if (record->kind == RECORD_SEGMENT_ADD)
 		assert(record->segment_id > 0 && record->len_bytes > 0);
 	if (record->kind == RECORD_EVENT)
@@ -101,6 +124,14 @@ check_record(const struct record *record)
 	assert(record->quota_bytes <= INT64_MAX && record->quota_objects <= INT64_MAX);
 }
 
+/* Of a job only the ids that it has. */
+static size_t
+job_len_bytes(const struct job_row *job)
+{
+	return offsetof(struct job_row, ids) +
+	       ((size_t)job->n_segments + job->n_targets) * sizeof(job->ids[0]);
+}
+
 static size_t
 record_len_bytes(const struct record *record)
 {
@@ -109,6 +140,10 @@ record_len_bytes(const struct record *record)
 	len += record->n_replicas * sizeof(struct written_replica);
 	for (size_t i = 0; i < record->n_replicas; i++)
 		len += record->replicas[i].n_extents * sizeof(struct extent);
+	if (record->task != NULL)
+		len += sizeof(*record->task);
+	if (record->job != NULL)
+		len += job_len_bytes(record->job);
 	len += (size_t)record->key_len + record->attr_len;
 	len += (size_t)record->name_len + record->host_len + record->endpoint_len;
 	return num_align_up(len, 8);
@@ -147,6 +182,10 @@ journal_add(struct journal *journal, const struct record *record)
 	for (size_t i = 0; i < record->n_replicas; i++)
 		to = write_bytes(to, record->replicas[i].extents,
 				 record->replicas[i].n_extents * sizeof(struct extent));
+	if (record->task != NULL)
+		to = write_bytes(to, record->task, sizeof(*record->task));
+	if (record->job != NULL)
+		to = write_bytes(to, record->job, job_len_bytes(record->job));
 	to = write_bytes(to, record->key, record->key_len);
 	to = write_bytes(to, record->attr, record->attr_len);
 	to = write_bytes(to, record->name, record->name_len);
@@ -173,6 +212,24 @@ read_replicas(const uint8_t *from, size_t n, struct replica_record *ret)
 	return (const uint8_t *)extents;
 }
 
+/* read_rows -- what a task or job says, out into scratch.  Gives the first byte behind it. */
+static const uint8_t *
+read_rows(const uint8_t *from, struct journal_scratch *scratch, struct record *record)
+{
+	if (record->task != NULL) {
+		memcpy(&scratch->task, from, sizeof(scratch->task));
+		record->task = &scratch->task;
+		from += sizeof(scratch->task);
+	}
+	if (record->job != NULL) {
+		memcpy(&scratch->job, from, offsetof(struct job_row, ids));
+		memcpy(&scratch->job, from, job_len_bytes(&scratch->job));
+		record->job = &scratch->job;
+		from += job_len_bytes(&scratch->job);
+	}
+	return from;
+}
+
 bool
 journal_next(const struct journal *journal, size_t *at, struct journal_scratch *scratch,
 	     struct record *ret_record)
@@ -192,7 +249,7 @@ journal_next(const struct journal *journal, size_t *at, struct journal_scratch *
 	from = read_replicas((const uint8_t *)(head + 1), ret_record->n_replicas,
 			     scratch->replicas);
 	ret_record->replicas = scratch->replicas;
-	ret_record->key = from;
+	ret_record->key = read_rows(from, scratch, ret_record);
 	ret_record->attr = ret_record->key + ret_record->key_len;
 	ret_record->name = (const char *)(ret_record->attr + ret_record->attr_len);
 	ret_record->host = ret_record->name + ret_record->name_len;

@@ -38,8 +38,33 @@ enum record_kind {
 	RECORD_NEXT_OBJECT_ID,  /* ids below are used up */
 	RECORD_TENANT_SET = 11, /* made, or with other quotas from now on */
 	RECORD_TENANT_REMOVE = 12,
-	RECORD_EVENT = 14,         /* one more; its kind stands in name, its words in host */
+	RECORD_EVENT = 14,    /* one more; its kind stands in name, its words in host */
+	RECORD_TASK_SET = 15, /* a task is made, or has ended */
+	RECORD_TASK_REMOVE,
+	RECORD_JOB_SET, /* a job is made (with its segments), or has come further */
+	RECORD_JOB_REMOVE,
+	RECORD_REPLICA_ADD,        /* an object has one more copy */
 	RECORD_LONGEST_LEASE = 20, /* leases longer than count ms are over */
+};
+
+/* What the books keep of a task (task.h); its key stands in the record. */
+struct task_row {
+	uint64_t task_id, job_id, object_id, len_bytes;
+	uint64_t from_id, to_id; /* segments, 0: none */
+	uint64_t made_at_ms, ended_at_ms;
+	uint32_t reason; /* enum status */
+	uint8_t kind, state, tries;
+};
+
+#define JOB_SEGMENTS_MAX 64
+
+/* What the books keep of a job (job.h). */
+struct job_row {
+	uint64_t job_id, made_at_ms, ended_at_ms;
+	uint64_t n_done, n_failed, bytes_done, bytes_failed;
+	uint32_t state, reason, concurrency;
+	uint32_t n_segments, n_targets; /* JOB_SET: both 0 when they stand in the books already */
+	uint64_t ids[2 * JOB_SEGMENTS_MAX]; /* segments, then targets */
 };
 
 #define RECORD_KIND_MAX 20 /* for a look at what was written; a switch names each kind */
@@ -53,11 +78,12 @@ struct replica_record {
 /* Which fields count depends on kind, the others are 0; pointers are borrowed by journal_add(). */
 struct record {
 	enum record_kind kind;
-	uint64_t object_id;        /* OBJECT_*, REPLICA_REMOVE, NEXT_OBJECT_ID; EVENT: its own */
-	uint64_t segment_id;       /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE; EVENT: subject */
+	uint64_t object_id;  /* OBJECT_*, REPLICA_*, NEXT_OBJECT_ID, TASK_REMOVE, JOB_REMOVE; EVENT:
+				its own */
+	uint64_t segment_id; /* SEGMENT_*, CHUNK_*, REPLICA_REMOVE; EVENT: subject */
 	uint64_t segment_epoch;    /* SEGMENT_ADD */
 	uint64_t tenant_id;        /* OBJECT_ADD, TENANT_* */
-	uint64_t len_bytes;        /* OBJECT_ADD; SEGMENT_ADD: its size; EVENT */
+	uint64_t len_bytes;        /* OBJECT_ADD, REPLICA_ADD; SEGMENT_ADD: its size; EVENT */
 	uint64_t put_at_ms;        /* OBJECT_ADD, SEGMENT_ADD, EVENT: since 1970 */
 	uint64_t client_id;        /* SEGMENT_ADD */
 	uint64_t trusted_epoch;    /* SEGMENT_ADD, as loaded: UINT64_MAX, or the books were put back
@@ -68,13 +94,15 @@ struct record {
 	uint32_t chunk;                      /* CHUNK_* */
 	uint32_t crc;
 	bool has_crc;
-	uint8_t medium; /* SEGMENT_ADD */
+	uint8_t medium, drain; /* SEGMENT_ADD */
 	uint16_t key_len, attr_len, name_len, host_len, endpoint_len;
-	uint8_t n_replicas;                 /* OBJECT_ADD */
-	const uint8_t *key;                 /* OBJECT_ADD, OBJECT_RENAME */
+	uint8_t n_replicas;                 /* OBJECT_ADD; REPLICA_ADD: 1 */
+	const uint8_t *key;                 /* OBJECT_ADD, OBJECT_RENAME, TASK_SET */
 	const uint8_t *attr;                /* OBJECT_ADD, OBJECT_ATTR */
 	const char *name, *host, *endpoint; /* SEGMENT_ADD; TENANT_SET: name; EVENT */
 	const struct replica_record *replicas;
+	const struct task_row *task; /* TASK_SET */
+	const struct job_row *job;   /* JOB_SET */
 };
 
 /* One batch: records one behind the other in one buffer. */
@@ -95,11 +123,13 @@ int journal_add(struct journal *journal, const struct record *record) MUST_CHECK
  * journal_next -- read them back in order.
  *
  * at       0 at first; moved on by each call.
- * gives:   *ret_record; its pointers lie in the journal, `replicas` in scratch.
+ * gives:   *ret_record; its pointers lie in the journal, `replicas`, `task` and `job` in scratch.
  * result:  false at the end.
  */
 struct journal_scratch {
 	struct replica_record replicas[8];
+	struct task_row task;
+	struct job_row job;
 };
 bool journal_next(const struct journal *journal, size_t *at, struct journal_scratch *scratch,
 		  struct record *ret_record);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "master/books.h"
+#include "master/job.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
@@ -73,6 +74,7 @@ load_segment(const struct loading *loading, const struct record *record)
 		return err_new(-ENOMEM);
 	}
 	segment->away_since_ms = master->now_ms;
+	segment->drain = record->drain;
 	segment->trusted_epoch = record->trusted_epoch;
 	list_push_back(&master->all_segments, &segment->at_master);
 	counter_add(&master->counters.segments, 1);
@@ -261,6 +263,13 @@ load_object(struct loading *loading, const struct record *record)
 	return loading->n_waiting == ENTER_AT_ONCE ? err_up(enter_waiting(loading)) : 0;
 }
 
+/* -EBADMSG of those who load it becomes words. */
+static int
+load_or_refuse(const struct loading *loading, int r, uint64_t id)
+{
+	return r == -EBADMSG ? refuse(loading, "a task or job that can't be", id) : r;
+}
+
 static int
 load_record(void *arg, const struct record *record)
 {
@@ -277,6 +286,15 @@ load_record(void *arg, const struct record *record)
 		return load_object(loading, record);
 	case RECORD_EVENT:
 		return events_load(&loading->master->events, record);
+	case RECORD_JOB_SET:
+		return load_or_refuse(loading, job_load(loading->master, record),
+				      record->job->job_id);
+	case RECORD_TASK_SET:
+		return load_or_refuse(loading, task_load(loading->master, record),
+				      record->task->task_id);
+	case RECORD_TASK_REMOVE:
+	case RECORD_JOB_REMOVE:
+	case RECORD_REPLICA_ADD:
 	case RECORD_OBJECT_REMOVE:
 	case RECORD_OBJECT_RENAME:
 	case RECORD_OBJECT_ATTR:

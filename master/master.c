@@ -54,6 +54,7 @@ init_lists(struct master *master)
 	list_init(&master->followers);
 	events_init(&master->events);
 	gone_init(&master->gone);
+	tasks_init(&master->tasks);
 	journal_init(&master->journal);
 	arena_init(&master->arena);
 }
@@ -153,6 +154,7 @@ master_free(struct master *master)
 	while (list_first(&master->heard) != NULL)
 		forget_client(master, list_of(list_first(&master->heard), struct client, at_heard));
 	puts_free(master);
+	tasks_fini(&master->tasks);
 	free_objects(&master->objects);
 	free_objects(&master->ghosts);
 	list_each_safe(&master->all_segments, link) {

@@ -32,6 +32,7 @@
 #include "master/quarantine.h"
 #include "master/store.h"
 #include "master/store_orders.h"
+#include "master/task.h"
 #include "master/proto/codec.h"
 #include "master/proto/status.h"
 #include "transfer/base/frame.h"
@@ -147,6 +148,7 @@ struct master {
 	bool is_evicting;  /* between the high and the low mark, on the way down */
 
 	struct quarantine quarantine;
+	struct tasks tasks;
 	struct journal journal;
 	uint64_t batch; /* the number that the journal under construction will get */
 	struct store_progress progress;

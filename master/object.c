@@ -197,3 +197,12 @@ object_room_bytes(const struct object *object)
 		bytes += replica_room_bytes(rep);
 	return bytes;
 }
+
+struct replica *
+object_copy_on(const struct object *object, uint64_t segment_id)
+{
+	object_each_replica(object, rep)
+		if (rep->segment->id == segment_id && rep->state == REPLICA_COMPLETE)
+			return rep;
+	return NULL;
+}

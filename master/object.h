@@ -118,6 +118,9 @@ bool object_is_in_touch(const struct object *object);
 /* object_room_bytes -- what all its copies take up. */
 uint64_t object_room_bytes(const struct object *object);
 
+/* object_copy_on -- its COMPLETE copy on that segment, or NULL. */
+struct replica *object_copy_on(const struct object *object, uint64_t segment_id);
+
 #define object_each_replica(object, rep)                                                           \
 	for (struct replica *rep = (object)->replicas; rep != NULL; rep = rep->next)
 

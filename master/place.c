@@ -67,13 +67,12 @@ is_on_segment(const struct object *object, const struct segment *segment)
 static bool
 may_take(const struct object *object, const struct segment *segment, bool any_host)
 {
-	return segment->state == SEGMENT_OK && !is_on_segment(object, segment) &&
+	return segment_is_placeable(segment) && !is_on_segment(object, segment) &&
 	       (any_host || !is_on_host(object, segment->host));
 }
 
-static int
-try_segment(struct master *master, struct object *object, struct segment *segment,
-	    uint64_t room_bytes)
+int
+place_on(struct master *master, struct object *object, struct segment *segment, uint64_t room_bytes)
 {
 	struct replica *rep;
 	size_t n;
@@ -106,7 +105,7 @@ try_all(struct master *master, struct object *object, uint64_t room_bytes, bool 
 
 		if (!may_take(object, segment, any_host))
 			continue;
-		r = try_segment(master, object, segment, room_bytes);
+		r = place_on(master, object, segment, room_bytes);
 		if (r <= 0)
 			return r;
 		worst = PLACE_E_FULL;
@@ -128,7 +127,7 @@ try_two(struct master *master, struct object *object, uint64_t room_bytes)
 		a = b;
 	if (!may_take(object, a, /* any_host= */ false))
 		return PLACE_E_FULL;
-	return try_segment(master, object, a, room_bytes);
+	return place_on(master, object, a, room_bytes);
 }
 
 int
@@ -146,7 +145,7 @@ place_replica(struct master *master, struct object *object, uint64_t room_bytes,
 
 		if (segment == NULL || !may_take(object, segment, /* any_host= */ true))
 			continue;
-		r = try_segment(master, object, segment, room_bytes);
+		r = place_on(master, object, segment, room_bytes);
 		if (r <= 0)
 			return err_up(r);
 	}

@@ -31,6 +31,29 @@ enum place_outcome {
 int place_replica(struct master *master, struct object *object, uint64_t room_bytes,
 		  const uint64_t *preferred, size_t n_preferred) MUST_CHECK;
 
+/* place_on -- as place_replica(), on that segment, which must have no copy of it.  0, PLACE_E_FULL,
+ * -ENOMEM. */
+int place_on(struct master *master, struct object *object, struct segment *segment,
+	     uint64_t room_bytes) MUST_CHECK;
+
+/* What a copy of an object that is there wants. */
+struct copy_wish {
+	const struct object *of;
+	uint64_t from_id;     /* the copy that it takes the place of, 0: none */
+	const uint64_t *only; /* segments it may go to */
+	size_t n_only;        /* 0: any */
+	uint8_t medium;       /* enum medium, 0: any */
+};
+
+/*
+ * place_copy -- the extents of one more copy of wish->of, as a copy of `object`, which has none.
+ *
+ * Never on a segment that has one, nor on a host of one while there is a choice; the freer of all.
+ * result:  0, place_outcome, -ENOMEM; then nothing has changed.
+ */
+int place_copy(struct master *master, struct object *object,
+	       const struct copy_wish *wish) MUST_CHECK;
+
 /* place_more -- more_bytes behind the extents of a copy, in its own segment.  0, PLACE_E_FULL,
  * PLACE_E_QUOTA, -ENOMEM. */
 int place_more(struct master *master, struct replica *rep, uint64_t more_bytes) MUST_CHECK;

@@ -5,10 +5,9 @@
 
 #include "master/books.h"
 #include "master/place.h"
+#include "master/task.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
-
-#define IDS_RESERVED (1u << 20)
 
 /* ---- the puts of a key ---- */
 
@@ -93,6 +92,12 @@ claim_extents(struct master *master, const struct replica *rep, uint32_t from)
 	return 0;
 }
 
+int
+put_claim(struct master *master, const struct replica *rep)
+{
+	return err_up(claim_extents(master, rep, 0));
+}
+
 /* ---- copies that never became COMPLETE ---- */
 
 /* Nobody has been told of these extents, or their only writer is done: they are free at once. */
@@ -115,7 +120,7 @@ drop_copy(struct master *master, struct put *put, struct replica *rep, bool is_q
 		.has_claim = true,
 	};
 
-	if (is_quiet) {
+	if (is_quiet || rep->state == REPLICA_INITIALIZED) {
 		unclaim_extents(master, rep, 0, rep->n_extents);
 		give_back(put->object, rep);
 		return;
@@ -140,7 +145,8 @@ put_free(struct master *master, struct put *put)
 	if (list_link_is_on(&put->at_client)) {
 		list_remove(&put->at_client);
 		put->client->n_puts--;
-		put->client->tenant->n_puts--;
+		if (!put->is_copy)
+			put->client->tenant->n_puts--;
 		counter_sub(&master->counters.puts_under_way, 1);
 	}
 	list_remove(&put->at_lease);
@@ -149,12 +155,13 @@ put_free(struct master *master, struct put *put)
 }
 
 /* Off the maps and lists; the object is the caller's now. */
-static struct object *
+struct object *
 put_detach(struct master *master, struct put *put)
 {
 	struct object *object = put->object;
 
-	leave_key(master, put);
+	if (!put->is_copy)
+		leave_key(master, put);
 	map_take(&master->puts_by_id, object->id);
 	put->object = NULL;
 	put_free(master, put);
@@ -164,6 +171,8 @@ put_detach(struct master *master, struct put *put)
 void
 put_fail(struct master *master, struct put *put, bool is_quiet)
 {
+	if (put->task != NULL)
+		task_lost_put(master, put->task);
 	while (put->object->replicas != NULL)
 		drop_copy(master, put, put->object->replicas, is_quiet);
 	object_free(put_detach(master, put));
@@ -237,32 +246,12 @@ add_copies(struct master *master, struct put *put, uint64_t room_bytes, const st
 	return 0;
 }
 
-/* Ids of puts that are never stored may not be used again either: they are reserved by the million.
- */
-static int
-reserve_id(struct master *master)
-{
-	struct record record = {.kind = RECORD_NEXT_OBJECT_ID,
-				.object_id = master->next_object_id + IDS_RESERVED};
-	int r;
-
-	if (master->next_object_id < master->reserved_object_id)
-		return 0;
-	r = books_journal(master, &record);
-	if (r < 0)
-		return err_up(r);
-	master->journal.wants_sync = true;
-	master->hold_sync = true;
-	master->reserved_object_id = record.object_id;
-	return 0;
-}
-
 static int
 put_new(struct master *master, const struct put_wish *wish, const struct put *model,
 	struct put **ret_put)
 {
 	struct put *put;
-	int r = reserve_id(master);
+	int r = put_reserve_id(master);
 
 	if (r < 0)
 		return err_up(r);
@@ -296,8 +285,8 @@ put_new(struct master *master, const struct put_wish *wish, const struct put *mo
 	return 0;
 }
 
-static void
-lease_anew(struct master *master, struct put *put)
+void
+put_lease_anew(struct master *master, struct put *put)
 {
 	put->lease_until_ms = master->now_ms + master->limits.write_lease_ms;
 	list_remove(&put->at_lease);
@@ -357,7 +346,7 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 	client->tenant->n_puts++;
 	put->is_empty = wish->len_bytes == 0;
 	client->n_empty_puts += put->is_empty;
-	lease_anew(master, put);
+	put_lease_anew(master, put);
 	counter_add(&master->counters.puts_started, 1);
 	counter_add(&master->counters.puts_under_way, 1);
 	*ret_put = put;
@@ -450,7 +439,7 @@ put_grow(struct master *master, struct put *put, uint64_t more_bytes)
 	put->room_bytes += more_bytes;
 	if (more_bytes > 0)
 		fill(put);
-	lease_anew(master, put);
+	put_lease_anew(master, put);
 	return 0;
 }
 

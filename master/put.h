@@ -20,6 +20,8 @@
 #include "master/proto/limits.h"
 
 struct client;
+struct copy_wish;
+struct task;
 
 struct put {
 	struct master *master;
@@ -37,6 +39,8 @@ struct put {
 	bool replaces, is_strict;
 	bool is_empty; /* no room yet: counted in client.n_empty_puts */
 	uint64_t preferred[REPLICAS_MAX];
+	bool is_copy;      /* of an object that is there (put_copy.c): not found by its key */
+	struct task *task; /* whose it is, while that wants to hear of its end; or NULL */
 };
 
 struct master;
@@ -105,5 +109,37 @@ void puts_free(struct master *master);
  * memory; NULL: there is none.  (put_spare.c) */
 void put_spare(struct master *master, struct put *put);
 struct put *put_spare_take(struct master *master);
+
+/* ---- a copy of an object that is there: room, writer and fence are as for any put ---- */
+
+enum put_copy_outcome { PUT_E_NO_WORKER = 10, PUT_E_BUSY };
+
+/*
+ * put_open_copy -- reserve room for a copy; INITIALIZED, until its writer takes it.
+ *
+ * task:    whose put it is; chooses the writer (task_worker()).
+ * result:  0, PUT_E_FULL, PUT_E_NO_SEGMENT, PUT_E_NO_WORKER, PUT_E_BUSY (the writer has enough to
+ *          do), -ENOMEM; then nothing has changed.
+ */
+int put_open_copy(struct master *master, struct task *task, const struct copy_wish *wish,
+		  struct put **ret_put) MUST_CHECK;
+
+/* put_take -- its writer hears of it: PROCESSING, under a new write lease.  The answer at hand is
+ * held until the room is open in the books. */
+void put_take(struct master *master, struct put *put);
+
+/*
+ * put_land -- every write has completed: the copy is the object's.
+ *
+ * needs:   rep is a new copy of the object with the same extents, INITIALIZED.
+ * takes:   put.  gives: rep COMPLETE.
+ */
+void put_land(struct master *master, struct put *put, struct replica *rep);
+
+/* What put.c and put_copy.c share. */
+int put_reserve_id(struct master *master) MUST_CHECK;
+int put_claim(struct master *master, const struct replica *rep) MUST_CHECK;
+void put_lease_anew(struct master *master, struct put *put);
+struct object *put_detach(struct master *master, struct put *put);
 
 #endif

@@ -99,4 +99,6 @@ replica_fini(struct replica *rep)
 		free(rep->many);
 	list_remove(&rep->at_segment);
 	rep->segment->n_replicas--;
+	if (rep->stuck_round != 0 && rep->stuck_round == rep->segment->drain_round)
+		rep->segment->n_stuck--;
 }

@@ -3,7 +3,7 @@
 /*
  * replica.h -- one stored copy of one object: extents of one segment, and a state.
  *
- *             put_start             answer made              put_end
+ *       put_start, task planned   answer made, task fetched   put_end, task reported
  *  (nothing) -----------> INITIALIZED ---------> PROCESSING ---------> COMPLETE
  *                              |                     |                    |
  *                              | revoke, write       | revoke, write      | remove, evict, replaced
@@ -51,8 +51,9 @@ struct replica {
 		at_segment; /* every replica hangs on its segment, to be found when that is lost */
 	struct replica *next; /* of the same object */
 	uint32_t n_extents;
-	uint8_t state;    /* enum replica_state */
-	bool is_embedded; /* lies in struct object */
+	uint8_t state;        /* enum replica_state */
+	bool is_embedded;     /* lies in struct object */
+	uint16_t stuck_round; /* the drain of its segment in which it could not be moved; 0: none */
 	union {
 		struct extent one; /* n_extents == 1 */
 		struct extent *many;

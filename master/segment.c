@@ -172,3 +172,15 @@ segment_unclaim(struct segment *segment, struct extent extent, uint64_t now_ms)
 		chunk->idle_since_ms = now_ms;
 	}
 }
+
+uint64_t
+segment_opened_batch(const struct segment *segment, struct extent extent)
+{
+	uint64_t first = extent.offset_bytes / segment->chunk_bytes;
+	uint64_t last = (extent.offset_bytes + extent.len_bytes - 1) / segment->chunk_bytes;
+	uint64_t batch = 0;
+
+	for (uint64_t i = first; i <= last; i++)
+		batch = num_max(batch, segment->chunks[i].opened_batch);
+	return batch;
+}

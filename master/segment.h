@@ -12,6 +12,13 @@
  * LEAVING lasts until every promise on its bytes is over: the same memory may be
  * mounted anew at once, and would be handed out under the eyes of its readers.
  *
+ * Besides, a segment may be drained (job.h): readable, but no new data is put there, and
+ * what it has moves away.
+ *
+ *      NONE --drain--> DRAINING --nothing left--> DRAINED
+ *        ^                |                          |
+ *        +----- undo -----+--------------------------+
+ *
  * Unstored claims and chunks.  Puts under way, and extents that rest because of a
  * reader or a writer, are not in the books.  So that a restart does not hand them
  * out, space is divided into chunks; a chunk in which such a claim lies is OPEN,
@@ -36,6 +43,8 @@
 struct client;
 
 enum segment_state { SEGMENT_OK = 1, SEGMENT_SUSPECT, SEGMENT_AWAY, SEGMENT_LEAVING };
+
+enum segment_drain { DRAIN_NONE, DRAIN_DRAINING, DRAIN_DRAINED };
 
 struct chunk {
 	bool is_open;
@@ -63,6 +72,10 @@ struct segment {
 	struct list rests;    /* struct rest.at_segment */
 	struct list gates;    /* struct gate.at_segment */
 	size_t n_replicas;
+
+	uint8_t drain;        /* enum segment_drain */
+	uint16_t drain_round; /* grows with each drain that begins */
+	size_t n_stuck;       /* replicas that could not be moved in this round */
 
 	uint64_t chunk_bytes;
 	uint32_t n_chunks;
@@ -109,6 +122,13 @@ segment_is_here(const struct segment *segment)
 	return segment->state == SEGMENT_OK || segment->state == SEGMENT_SUSPECT;
 }
 
+/* segment_is_placeable -- may new data go there? */
+static inline bool
+segment_is_placeable(const struct segment *segment)
+{
+	return segment->state == SEGMENT_OK && segment->drain == DRAIN_NONE;
+}
+
 /* segment_token -- sign for client, lasting len_ms at most by the provider's clock. */
 void segment_token(const struct segment *segment, struct token *token, uint64_t now_ms,
 		   uint64_t len_ms);
@@ -128,6 +148,10 @@ struct chunk_opener {
 int segment_claim(struct segment *segment, struct extent extent, const struct chunk_opener *opener,
 		  uint64_t *ret_batch) MUST_CHECK;
 void segment_unclaim(struct segment *segment, struct extent extent, uint64_t now_ms);
+
+/* segment_opened_batch -- the batch with which all chunks of a claimed extent are open in the
+ * books. */
+uint64_t segment_opened_batch(const struct segment *segment, struct extent extent);
 
 DEFINE_CLEANUP(struct segment, segment_free);
 

@@ -46,7 +46,7 @@ list_placeable(struct master *master)
 
 		if (segment_is_here(segment))
 			master->size_bytes += segment->size_bytes;
-		if (segment->state == SEGMENT_OK && vec_push(&master->placeable, segment) < 0)
+		if (segment_is_placeable(segment) && vec_push(&master->placeable, segment) < 0)
 			return err_new(-ENOMEM);
 	}
 	return 0;
@@ -73,6 +73,7 @@ journal_segment(struct master *master, const struct segment *segment, uint64_t c
 		.put_at_ms = clock_wall_ms(master->clock),
 		.client_id = client_id,
 		.medium = segment->medium,
+		.drain = segment->drain,
 		.name = segment->name,
 		.host = segment->host,
 		.endpoint = segment->endpoint,
@@ -82,6 +83,28 @@ journal_segment(struct master *master, const struct segment *segment, uint64_t c
 	};
 
 	return books_journal(master, &record);
+}
+
+int
+segment_set_drain(struct master *master, struct segment *segment, enum segment_drain drain)
+{
+	uint8_t before = segment->drain;
+	int r;
+
+	if (before == drain)
+		return 0;
+	if (segment->trusted_epoch != UINT64_MAX)
+		return err_new(-EAGAIN); /* its row says that it is not back since a restore */
+	segment->drain = (uint8_t)drain;
+	r = journal_segment(master, segment, segment->client == NULL ? 0 : segment->client->id);
+	if (r < 0) {
+		segment->drain = before;
+		return err_up(r);
+	}
+	if (list_placeable(master) < 0)
+		log_event(LOG_ERROR, "segment_no_memory", "segment=%" PRIu64, segment->id);
+	master->has_new_room |= drain == DRAIN_NONE;
+	return 0;
 }
 
 static struct segment_words

@@ -65,7 +65,8 @@ uint64_t store_longest_lease_ms(const struct store *store); /* lease_ms, or as a
 bool store_was_put_back(const struct store *store);         /* it was a backup until this start */
 
 /*
- * store_load -- every row as a record: EVENT, SEGMENT_ADD, CHUNK_OPEN, then OBJECT_ADD by id.
+ * store_load -- every row as a record: EVENT, SEGMENT_ADD, CHUNK_OPEN, then OBJECT_ADD by id,
+ * JOB_SET, TASK_SET.
  *
  * Judges every law that a row and its neighbours can break; overlaps and two objects of
  * one key are seen by whoever puts the records together.

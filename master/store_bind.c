@@ -168,6 +168,98 @@ replica_remove(struct store_db *db, const struct record *record)
 	return with_id(db, STMT_extent_remove, replica_id);
 }
 
+/* The lowest number that no copy of the object has. */
+static int
+free_slot(struct store_db *db, uint64_t object_id, uint64_t *ret_replica_id)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_replica_slots];
+	uint64_t id = object_id * REPLICAS_MAX;
+	int rc;
+
+	bind_u64(stmt, 1, object_id);
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW)
+		if ((uint64_t)sqlite3_column_int64(stmt, 0) == id)
+			id++;
+	sqlite3_reset(stmt);
+	assert(rc != SQLITE_DONE || id < (object_id + 1) * REPLICAS_MAX);
+	*ret_replica_id = id;
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int
+replica_add(struct store_db *db, const struct record *record)
+{
+	uint64_t replica_id;
+	int rc = free_slot(db, record->object_id, &replica_id);
+
+	return rc == SQLITE_OK ? add_replica(db, replica_id, &record->replicas[0]) : rc;
+}
+
+static int
+task_set(struct store_db *db, const struct record *record)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_task_set];
+	const struct task_row *task = record->task;
+
+	bind_u64(stmt, 1, task->task_id);
+	bind_u64(stmt, 2, task->job_id);
+	bind_u64(stmt, 3, task->kind);
+	bind_u64(stmt, 4, task->state);
+	bind_u64(stmt, 5, task->tries);
+	bind_u64(stmt, 6, task->reason);
+	bind_u64(stmt, 7, task->object_id);
+	bind_u64(stmt, 8, task->len_bytes);
+	bind_u64(stmt, 9, task->from_id);
+	bind_u64(stmt, 10, task->to_id);
+	bind_u64(stmt, 11, task->made_at_ms);
+	bind_u64(stmt, 12, task->ended_at_ms);
+	bind_blob(stmt, 13, record->key, record->key_len);
+	return store_db_exec(db, STMT_task_set);
+}
+
+static int
+add_job_segments(struct store_db *db, const struct job_row *job)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_job_segment_add];
+	int rc = SQLITE_OK;
+
+	for (uint32_t i = 0; i < job->n_segments + job->n_targets && rc == SQLITE_OK; i++) {
+		bind_u64(stmt, 1, job->job_id);
+		bind_u64(stmt, 2, i >= job->n_segments);
+		bind_u64(stmt, 3, job->ids[i]);
+		rc = store_db_exec(db, STMT_job_segment_add);
+	}
+	return rc;
+}
+
+static int
+job_set(struct store_db *db, const struct job_row *job)
+{
+	sqlite3_stmt *stmt = db->stmts[STMT_job_set];
+	int rc;
+
+	bind_u64(stmt, 1, job->job_id);
+	bind_u64(stmt, 2, job->state);
+	bind_u64(stmt, 3, job->reason);
+	bind_u64(stmt, 4, job->concurrency);
+	bind_u64(stmt, 5, job->n_done);
+	bind_u64(stmt, 6, job->n_failed);
+	bind_u64(stmt, 7, job->bytes_done);
+	bind_u64(stmt, 8, job->bytes_failed);
+	bind_u64(stmt, 9, job->made_at_ms);
+	bind_u64(stmt, 10, job->ended_at_ms);
+	rc = store_db_exec(db, STMT_job_set);
+	return rc == SQLITE_OK ? add_job_segments(db, job) : rc;
+}
+
+static int
+job_remove(struct store_db *db, uint64_t job_id)
+{
+	int rc = with_id(db, STMT_job_segment_remove_all, job_id);
+
+	return rc == SQLITE_OK ? with_id(db, STMT_job_remove, job_id) : rc;
+}
+
 static int
 segment_add(struct store_db *db, const struct record *record)
 {
@@ -182,6 +274,7 @@ segment_add(struct store_db *db, const struct record *record)
 	bind_text(stmt, 7, record->name, record->name_len);
 	bind_text(stmt, 8, record->host, record->host_len);
 	bind_text(stmt, 9, record->endpoint, record->endpoint_len);
+	bind_u64(stmt, 10, record->drain);
 	return store_db_exec(db, STMT_segment_add);
 }
 
@@ -262,6 +355,16 @@ store_apply(struct store_db *db, const struct record *record)
 		return with_id(db, STMT_tenant_remove, record->tenant_id);
 	case RECORD_EVENT:
 		return event_add(db, record);
+	case RECORD_TASK_SET:
+		return task_set(db, record);
+	case RECORD_TASK_REMOVE:
+		return with_id(db, STMT_task_remove, record->object_id);
+	case RECORD_JOB_SET:
+		return job_set(db, record->job);
+	case RECORD_JOB_REMOVE:
+		return job_remove(db, record->object_id);
+	case RECORD_REPLICA_ADD:
+		return replica_add(db, record);
 	}
 	assert(false); /* every kind is handled above */
 	return SQLITE_INTERNAL;

@@ -45,7 +45,7 @@
 	STATEMENT(extent_remove, ":replica_id")                                                    \
 	STATEMENT(extent_remove_all, ":object_id")                                                 \
 	STATEMENT(segment_add, ":segment_id:epoch:client_id:medium:len_bytes:mounted_at_ms"        \
-			       ":name:host:endpoint")                                              \
+			       ":name:host:endpoint:drain")                                        \
 	STATEMENT(segment_remove, ":segment_id")                                                   \
 	STATEMENT(chunk_open, ":segment_id:chunk")                                                 \
 	STATEMENT(chunk_close, ":segment_id:chunk")                                                \
@@ -53,7 +53,16 @@
 	STATEMENT(tenant_set, ":tenant_id:name:quota_bytes:quota_objects")                         \
 	STATEMENT(tenant_remove, ":tenant_id")                                                     \
 	STATEMENT(event_add, ":event_id:at_ms:kind:count:bytes:subject_id:words")                  \
-	STATEMENT(event_trim, ":event_id")
+	STATEMENT(event_trim, ":event_id")                                                         \
+	STATEMENT(replica_slots, ":object_id")                                                     \
+	STATEMENT(task_set, ":task_id:job_id:kind:state:tries:reason:object_id:len_bytes"          \
+			    ":from_id:to_id:made_at_ms:ended_at_ms:key")                           \
+	STATEMENT(task_remove, ":task_id")                                                         \
+	STATEMENT(job_set, ":job_id:state:reason:concurrency:n_done:n_failed:bytes_done"           \
+			   ":bytes_failed:made_at_ms:ended_at_ms")                                 \
+	STATEMENT(job_remove, ":job_id")                                                           \
+	STATEMENT(job_segment_add, ":job_id:is_target:segment_id")                                 \
+	STATEMENT(job_segment_remove_all, ":job_id")
 
 enum store_statement {
 #define STATEMENT(name, params) STMT_##name,

@@ -15,6 +15,7 @@
  *      longest_lease_ms        leases of before are over    this master's own
  *      open chunks             idle                         closed in the books
  *      tallies of events       a second old                 become events; who follows is told
+ *      jobs, waiting tasks     looked at longest ago        planned (task_plan.c)
  */
 #include <inttypes.h>
 
@@ -250,6 +251,7 @@ sweep(struct master *master)
 	evict_to_mark(master);
 	freed_bytes = quarantine_turn(&master->quarantine, master->now_ms, master->progress.synced,
 				      RESTS_A_TURN);
+	tasks_sweep(master);
 	unpark(master, freed_bytes > 0 || master->has_new_room);
 	master->has_new_room = false;
 	unpark_followers(master, events_sweep(master));

@@ -57,6 +57,44 @@ SELECT 'a value is out of range', segment_id, 'segment'
     OR medium NOT BETWEEN 1 AND 3
     OR len_bytes <= 0
     OR mounted_at_ms < 0
+    OR drain NOT BETWEEN 0 AND 2
+
+UNION ALL
+SELECT 'a value is out of range', task_id, 'task'
+  FROM task
+ WHERE task_id NOT BETWEEN 1 AND 281474976710655
+    OR job_id < 0
+    OR kind NOT BETWEEN 1 AND 2
+    OR state NOT BETWEEN 1 AND 6
+    OR tries NOT BETWEEN 0 AND 255
+    OR reason NOT BETWEEN 0 AND 65535
+    OR object_id < 1
+    OR len_bytes < 0
+    OR from_id < 0
+    OR to_id < 0
+    OR made_at_ms < 0
+    OR ended_at_ms < 0
+    OR length(key) NOT BETWEEN 1 AND 1024
+
+UNION ALL
+SELECT 'a value is out of range', job_id, 'job'
+  FROM job
+ WHERE job_id NOT BETWEEN 1 AND 281474976710655
+    OR state NOT BETWEEN 1 AND 4
+    OR reason NOT BETWEEN 0 AND 65535
+    OR concurrency NOT BETWEEN 1 AND 256
+    OR n_done < 0
+    OR n_failed < 0
+    OR bytes_done < 0
+    OR bytes_failed < 0
+    OR made_at_ms < 0
+    OR ended_at_ms < 0
+
+UNION ALL
+SELECT 'a value is out of range', job_id, 'segment ' || segment_id || ' of a job'
+  FROM job_segment
+ WHERE is_target NOT BETWEEN 0 AND 1
+    OR segment_id <= 0
 
 UNION ALL
 SELECT 'a value is out of range', tenant_id, 'tenant'
@@ -183,6 +221,39 @@ UNION ALL
 SELECT 'a key holds NUL', object_id, hex(key)
   FROM object
  WHERE instr(key, x'00') > 0
+
+-- Tasks and jobs.
+UNION ALL
+SELECT 'a job''s segment has no job', job_segment.job_id, 'segment ' || segment_id
+  FROM job_segment
+  LEFT JOIN job USING (job_id)
+ WHERE job.job_id IS NULL
+
+UNION ALL
+SELECT 'a segment is drained by two jobs', max(job_id), 'segment ' || segment_id || ', and ' || min(job_id)
+  FROM job_segment
+  JOIN job USING (job_id)
+ WHERE state = 1
+   AND is_target = 0
+ GROUP BY segment_id
+HAVING count(*) > 1
+
+UNION ALL
+SELECT 'two tasks under way have one object', max(task_id), 'object ' || object_id || ', and ' || min(task_id)
+  FROM task
+ WHERE state < 4
+ GROUP BY object_id
+HAVING count(*) > 1
+
+UNION ALL
+SELECT 'an id was never given out', task_id, 'task'
+  FROM task, cluster
+ WHERE task_id >= next_object_id
+
+UNION ALL
+SELECT 'an id was never given out', job_id, 'job'
+  FROM job, cluster
+ WHERE job_id >= next_object_id
 
 -- Chunks.
 UNION ALL

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- segment_add.sql -- a segment is lent, or lent again with other words: from now on the books are right about it.
 INSERT INTO segment (segment_id, epoch, client_id, medium, len_bytes, mounted_at_ms,
-                     name, host, endpoint)
+                     name, host, endpoint, drain)
 VALUES (:segment_id, :epoch, :client_id, :medium, :len_bytes, :mounted_at_ms,
-        :name, :host, :endpoint)
+        :name, :host, :endpoint, :drain)
 ON CONFLICT (segment_id) DO UPDATE
    SET epoch = excluded.epoch,
        client_id = excluded.client_id,
@@ -13,4 +13,5 @@ ON CONFLICT (segment_id) DO UPDATE
        name = excluded.name,
        host = excluded.host,
        endpoint = excluded.endpoint,
-       trusted_epoch = NULL;
+       trusted_epoch = NULL,
+       drain = excluded.drain;

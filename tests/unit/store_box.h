@@ -72,7 +72,7 @@ box_init(struct box *box)
 		.path = box->path,
 		.clock = &box->clock.base,
 		.is_inline = true,
-		.wal_cap_bytes = 64u << 10,
+		.wal_cap_bytes = 128u << 10,
 		.sync_every_ms = 250,
 	};
 	journal_init(&box->journal);
@@ -240,6 +240,22 @@ box_story_change(struct box *box)
 				      .attr_len = (uint16_t)(len % 3 == 0 ? 0 : len)});
 }
 
+/* The copy that just went from segment 2 comes back there, elsewhere. */
+static inline void
+box_story_copy(struct box *box, uint64_t id)
+{
+	struct extent runs[4];
+	struct replica_record replica = {2, (uint32_t)(id % 4), runs};
+
+	for (uint32_t i = 0; i < replica.n_extents; i++)
+		runs[i] = (struct extent){id * 65536 + i * 8192ull + 4096, 1000};
+	box_add(box, &(struct record){.kind = RECORD_REPLICA_ADD,
+				      .object_id = id,
+				      .len_bytes = 1000 * (id % 4),
+				      .n_replicas = 1,
+				      .replicas = &replica});
+}
+
 /* Tenants that hold nothing come, change and go. */
 static inline void
 box_story_tenant(struct box *box, unsigned k)
@@ -256,6 +272,46 @@ box_story_tenant(struct box *box, unsigned k)
 				      .quota_objects = k % 12,
 				      .name = name,
 				      .name_len = (uint16_t)len});
+}
+
+/* Tasks and jobs come, end and are forgotten; their ids are out of the story's objects' reach. */
+static inline void
+box_story_task(struct box *box, unsigned k)
+{
+	uint64_t id = k / 4;
+	struct task_row task = {.task_id = id,
+				.job_id = k % 8 == 0 ? id : 0,
+				.object_id = id,
+				.len_bytes = 10 * k,
+				.from_id = k % 3,
+				.to_id = 1,
+				.made_at_ms = k,
+				.reason = k % 5,
+				.kind = (uint8_t)(1 + (k % 3 != 0)),
+				.state = 5,
+				.tries = 2};
+	struct job_row job = {.job_id = id,
+			      .made_at_ms = k,
+			      .n_done = k,
+			      .bytes_done = 7 * k,
+			      .state = 2,
+			      .concurrency = 16,
+			      .n_segments = 2,
+			      .n_targets = 1,
+			      .ids = {1, 2, 3}};
+
+	box_add(box, &(struct record){.kind = RECORD_TASK_SET,
+				      .task = &task,
+				      .key = (const uint8_t *)"a key",
+				      .key_len = 5});
+	box_add(box, &(struct record){.kind = RECORD_JOB_SET, .job = &job});
+	job.n_segments = job.n_targets = 0;
+	job.n_failed = k;
+	box_add(box, &(struct record){.kind = RECORD_JOB_SET, .job = &job});
+	if (k % 8 != 0)
+		return;
+	box_add(box, &(struct record){.kind = RECORD_TASK_REMOVE, .object_id = id - 1});
+	box_add(box, &(struct record){.kind = RECORD_JOB_REMOVE, .object_id = id - 1});
 }
 
 /* box_story -- add the records of batch k, 1... */
@@ -281,6 +337,8 @@ box_story(struct box *box, unsigned k)
 			box_add(box, &(struct record){.kind = RECORD_REPLICA_REMOVE,
 						      .object_id = id,
 						      .segment_id = 2});
+		if (id % 6 == 5 && id % 4 != 0)
+			box_story_copy(box, id);
 	}
 	if (k % 2 == 0)
 		box_story_remove(box);
@@ -290,6 +348,8 @@ box_story(struct box *box, unsigned k)
 		box_add_segment(box, 2);
 	if (k % 6 == 0)
 		box_story_tenant(box, k);
+	if (k % 4 == 0)
+		box_story_task(box, k);
 }
 
 /* box_tell -- submit batch k and do what is at hand. */
@@ -340,6 +400,22 @@ box_print(void *arg, const struct record *record)
 			(unsigned long long)record->tenant_id, record->name_len, record->name,
 			(unsigned long long)record->quota_bytes,
 			(unsigned long long)record->quota_objects);
+	else if (record->kind == RECORD_TASK_SET)
+		fprintf(to,
+			"task %llu of %llu kind %u state %u object %llu from %llu to %llu key "
+			"%.*s\n",
+			(unsigned long long)record->task->task_id,
+			(unsigned long long)record->task->job_id, record->task->kind,
+			record->task->state, (unsigned long long)record->task->object_id,
+			(unsigned long long)record->task->from_id,
+			(unsigned long long)record->task->to_id, record->key_len,
+			(const char *)record->key);
+	else if (record->kind == RECORD_JOB_SET)
+		fprintf(to, "job %llu state %u done %llu failed %llu from %u: %llu to %u\n",
+			(unsigned long long)record->job->job_id, record->job->state,
+			(unsigned long long)record->job->n_done,
+			(unsigned long long)record->job->n_failed, record->job->n_segments,
+			(unsigned long long)record->job->ids[0], record->job->n_targets);
 	else if (record->kind == RECORD_CHUNK_OPEN)
 		fprintf(to, "chunk %llu %u\n", (unsigned long long)record->segment_id,
 			record->chunk);

@@ -139,6 +139,42 @@ tenant__comes_back_with_its_quotas(void **state)
 }
 
 static void
+task_and_job__come_back_with_their_rows(void **state)
+{
+	struct task_row task = {.task_id = 9, .job_id = 8, .object_id = 7, .kind = 2, .state = 5};
+	struct job_row job = {.job_id = 8, .concurrency = 4, .n_segments = 2, .n_targets = 1};
+	struct journal_scratch scratch;
+	struct journal journal;
+	struct record record;
+	size_t at = 0;
+
+	(void)state;
+	job.ids[0] = 11;
+	job.ids[2] = 13;
+	journal_init(&journal);
+	assert_int_equal(journal_add(&journal, &(struct record){.kind = RECORD_TASK_SET,
+								.task = &task,
+								.key = (const uint8_t *)"k",
+								.key_len = 1}),
+			 0);
+	assert_int_equal(
+		journal_add(&journal, &(struct record){.kind = RECORD_JOB_SET, .job = &job}), 0);
+
+	assert_true(journal_next(&journal, &at, &scratch, &record));
+	assert_int_equal(record.kind, RECORD_TASK_SET);
+	assert_memory_equal(record.task, &task, sizeof(task));
+	assert_memory_equal(record.key, "k", 1);
+	assert_null(record.job);
+	assert_true(journal_next(&journal, &at, &scratch, &record));
+	assert_null(record.task);
+	assert_int_equal(record.job->n_segments, 2);
+	assert_int_equal(record.job->ids[0], 11);
+	assert_int_equal(record.job->ids[2], 13);
+	assert_false(journal_next(&journal, &at, &scratch, &record));
+	journal_fini(&journal);
+}
+
+static void
 records__come_back_in_order__whatever_their_lengths(void **state)
 {
 	struct journal_scratch scratch;
@@ -250,6 +286,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(record__comes_back_as_it_went_in),
 		cmocka_unit_test(segment__comes_back_with_its_words),
+		cmocka_unit_test(task_and_job__come_back_with_their_rows),
 		cmocka_unit_test(tenant__comes_back_with_its_quotas),
 		cmocka_unit_test(records__come_back_in_order__whatever_their_lengths),
 		cmocka_unit_test(replica__may_have_no_extents_at_all),

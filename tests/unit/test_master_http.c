@@ -167,6 +167,7 @@ a_key__is_told_with_its_copies_and_takes_no_lease(void **state)
 	struct end *end = world_join(w, 11);
 	struct got got;
 	char wanted[256];
+	const struct object *object;
 	uint64_t id;
 
 	end_mount(end, 1, 1, 64 * MIB);
@@ -179,7 +180,8 @@ a_key__is_told_with_its_copies_and_takes_no_lease(void **state)
 	assert_says(&got, wanted);
 	assert_says(&got, "\"segment\":\"seg1\",\"extents\":[{\"offset\":0,\"length\":600}]}]}\n");
 	free(got.text);
-	assert_int_equal(lease_object(w->master, id)->lease_until_ms, 0);
+	object = map_get(&w->master->objects, id);
+	assert_int_equal(object->lease_until_ms, 0);
 	assert_page(w, "/query_key", "none", 404, "{\"error\":\"no such key\"}\n");
 	got = get(w, "/query_key", "a", "other");
 	assert_int_equal(got.status, 404);

@@ -122,6 +122,22 @@ static const struct {
 	{"UPDATE tenant SET name = 'a b'", NULL, "out of range"},
 	{"UPDATE tenant SET name = 'other'", NULL, "the tenant default is not number 1"},
 	{"DELETE FROM tenant", "an object has no tenant", "an object has no tenant"},
+	{"UPDATE segment SET drain = 3", "CHECK constraint", "out of range"},
+	{"INSERT INTO task VALUES (9, 0, 3, 5, 0, 0, 1, 5, 0, 0, 1, 1, x'61')", "CHECK constraint",
+	 "out of range"},
+	{"INSERT INTO task VALUES (9, 0, 1, 5, 0, 0, 1, 5, 0, 0, 1, 1, x'61')", NULL,
+	 "an id was never given out"},
+	{"INSERT INTO task VALUES (8, 0, 1, 1, 0, 0, 1, 5, 0, 0, 1, 0, x'61'), "
+	 "(9, 0, 1, 2, 0, 0, 1, 5, 0, 0, 1, 0, x'61')",
+	 NULL, "two tasks under way have one object"},
+	{"INSERT INTO job VALUES (9, 1, 0, 0, 0, 0, 0, 0, 1, 0)", "CHECK constraint",
+	 "out of range"},
+	{"INSERT INTO job_segment VALUES (9, 2, 1)", "CHECK constraint", "out of range"},
+	{"INSERT INTO job_segment VALUES (9, 0, 1)", "a job's segment has no job",
+	 "a job's segment has no job"},
+	{"INSERT INTO job VALUES (8, 1, 0, 1, 0, 0, 0, 0, 1, 0), (9, 1, 0, 1, 0, 0, 0, 0, 1, 0); "
+	 "INSERT INTO job_segment VALUES (8, 0, 1), (9, 0, 1)",
+	 NULL, "a segment is drained by two jobs"},
 };
 
 /* judge -- what opening and loading say: 0, or damage with its line in box->why. */

@@ -255,6 +255,10 @@ version_1__becomes_the_newest__and_loses_nothing(void **state)
 	assert_non_null(strstr(text, "object 4 tenant 1 len 0 at 5 crc 0 0 key older attr a\n"));
 	free(text);
 	assert_check_finds_nothing(box);
+	box_sql(box, "CREATE TEMP TABLE none (n CHECK (n = 0));"
+		     "INSERT INTO none SELECT count(*) FROM v_task;"
+		     "INSERT INTO none SELECT count(*) FROM v_job;"
+		     "INSERT INTO none SELECT sum(drain) FROM segment");
 	box_sql(box, "CREATE TEMP TABLE one (n CHECK (n = 1));"
 		     "INSERT INTO one SELECT count(*) FROM v_tenant WHERE n_objects = 2 AND "
 		     "object_bytes = 600 AND stored_bytes = 1024");

@@ -15,6 +15,12 @@ foreach(name bench_move bench_fs) # these run the real programs
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/house.c)
   endif()
 endforeach()
+foreach(name bench_master bench_turn) # these run a master of their own
+  target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/box.c)
+endforeach()
+foreach(name bench_master bench_turn bench_alloc)
+  target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/yard.c)
+endforeach()
 target_sources(bench_evict PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/evict/pool.c)
 if(TIFFIN_FUSE)
   add_executable(bench_ref_fs ${CMAKE_SOURCE_DIR}/tests/bench/ref_fs.c)

@@ -119,7 +119,7 @@ plan_one(struct master *master, struct task *task)
 		task_pointless(master, task, object == NULL ? STATUS_NOT_FOUND : STATUS_NO_COPY);
 		return;
 	}
-	if (task->kind == TASK_COPY && !tenant_has_room(object->tenant, object->len_bytes)) {
+	if (!tenant_has_room(object->tenant, num_align_up(object->len_bytes, ALLOC_GRAIN))) {
 		task_retry(master, task, STATUS_QUOTA_EXCEEDED);
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/sim/depot.h"
 #include "tests/sim/keeper.h"
 #include "tests/sim/ledger.h"
 #include "tests/sim/line.h"
@@ -468,12 +469,55 @@ do_tenant(struct user *user)
 		judge_error(&call, "tenant", 0, r);
 }
 
+/* ---- tasks: what objects there are does not change by them ---- */
+
+static uint64_t
+some_segment(void)
+{
+	return sim_chance(3) ? 0 : depots[sim_between(0, n_depots - 1)].life->segment_id;
+}
+
+static void
+do_relocate(struct user *user)
+{
+	unsigned key = some_key(user);
+	struct tiffin_relocation wish = {ledger_key(key), some_segment(), some_segment()};
+	struct call call = call_begin(user);
+	int code = 0;
+	int r = tiffin_relocate(user->client, &wish, 1, NULL, &code);
+
+	r = r != 0 ? r : code;
+	if (r == TIFFIN_E_BUSY)
+		return; /* another task has it */
+	if (r != 0)
+		judge_error(&call, "relocate", key, r);
+}
+
+/* Seldom, and most of them are undone soon, so that there is room for puts. */
+static void
+do_drain(struct user *user)
+{
+	uint64_t id = depots[sim_between(0, n_depots - 1)].life->segment_id;
+	const struct tiffin_drain_options options = {
+		.struct_bytes = sizeof(options), .segments = &id, .n_segments = 1};
+	struct call call = call_begin(user);
+	int r;
+
+	if (sim_chance(4) && sim_now() < user_habits.calm_ns)
+		r = tiffin_drain(user->client, &options, NULL);
+	else
+		r = tiffin_undrain(user->client, &id, 1);
+	if (r != 0 && r != TIFFIN_E_BUSY)
+		judge_error(&call, "drain", 0, r);
+}
+
 /* ---- one of them ---- */
 
 static void (*const calls[])(struct user *user) = {
-	do_put,       do_put,       do_put,    do_get,    do_get,    do_get,  do_range,
-	do_put_batch, do_get_batch, do_remove, do_rename, do_stat,   do_list, do_view,
-	do_view,      do_view,      do_stream, do_quota,  do_tenant,
+	do_put,    do_put,       do_put,       do_get,    do_get,    do_get,
+	do_range,  do_put_batch, do_get_batch, do_remove, do_rename, do_stat,
+	do_list,   do_view,      do_view,      do_view,   do_stream, do_quota,
+	do_tenant, do_relocate,  do_relocate,  do_drain,
 };
 
 void

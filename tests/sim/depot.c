@@ -7,6 +7,7 @@
 
 #include "tests/sim/line.h"
 #include "tests/sim/net.h"
+#include "tests/sim/worker.h"
 #include "transfer/base/num.h"
 
 #define TICK_MS_MIN 20
@@ -103,6 +104,8 @@ fence(struct keep *keep, uint64_t client_id, uint64_t write_token_ms)
 	depot->life->fence_word++;
 	if (vec_push(&depot->fenced, fenced) < 0)
 		abort();
+	if (client_id == depot->client_id && worker_is_writing(depot))
+		return false;
 	return !has_live_mapper(depot->life, client_id);
 }
 
@@ -150,7 +153,8 @@ ping(struct keep *keep)
 	size_t n_told = num_min(keep->done.n, (size_t)100);
 	struct msg_ping msg = {
 		.now_ms = clock_ms(&keep->depot->clock.base),
-		.quiet_epoch = keep->master_epoch,
+		.quiet_epoch = worker_is_writing(keep->depot) ? 0 : keep->master_epoch,
+		.has_worker = 1,
 		.n_fenced = (uint32_t)n_told,
 		.fenced = keep->done.at,
 	};
@@ -170,6 +174,7 @@ ping(struct keep *keep)
 		for (size_t i = 0; i < keep->done.n; i++)
 			keep->done.at[i] = keep->done.at[i + n_told];
 		take_orders(keep, &rep);
+		keep->depot->n_tasks = rep.n_tasks;
 	}
 	link_reply_fini(&reply);
 }
@@ -211,6 +216,8 @@ mount(struct keep *keep)
 	memcpy(lent.secret.bytes, life->secret, sizeof(life->secret));
 	for (size_t i = 0; i < life->mappers.n && i < 64 && !depot_skip_fences; i++)
 		writers[lent.n_writers++].id = life->mappers.at[i].client_id;
+	if (worker_is_writing(depot))
+		writers[lent.n_writers++].id = depot->client_id;
 	buf_init(&payload);
 	if (msg_mount_segment_encode(&payload, &msg) != 0)
 		abort();
@@ -308,6 +315,7 @@ start(void *arg, uint64_t is_wiped)
 	keep->link = depot->link;
 	sim_say("provider %u starts as client %" PRIu64, depot->index, depot->client_id);
 	fiber_start(depot->proc, provide, keep);
+	worker_start(depot);
 }
 
 void

@@ -48,6 +48,8 @@ struct depot {
 	struct link *link;
 	struct node_clock clock;
 	uint64_t client_id;
+	uint32_t n_tasks;          /* that the master has for it, as of its last ping */
+	bool is_writing;           /* its worker has a piece on the way (worker.h) */
 	uint64_t cuts;             /* grows when every connection is cut */
 	VEC(struct fenced) fenced; /* cleared with the process: its secrets go, too */
 	VEC(struct mapper)

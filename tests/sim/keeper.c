@@ -455,7 +455,9 @@ keeper_is_at_rest(void)
 	return master != NULL && master->puts_by_id.n == 0 && master->ghosts.n == 0 &&
 	       master->quarantine.resting_bytes == 0 && master->quarantine.fences.n == 0 &&
 	       list_is_empty(&master->held) && list_is_empty(&master->held_sync) &&
-	       list_is_empty(&master->parked) && master->progress.synced == master->batch - 1;
+	       list_is_empty(&master->parked) && master->tasks.by_object.n == 0 &&
+	       list_is_empty(&master->tasks.running_jobs) &&
+	       master->progress.synced == master->batch - 1;
 }
 
 void

@@ -10,7 +10,8 @@
  * The master is that of box.h.  CPU is the loop thread's own clock: the system calls of a turn are
  * in it, the asker's work is not.  How many requests share a turn depends on how the two threads
  * are scheduled, so that stands beside it.  Reads are measured in rounds; the median is told, and
- * the best one.
+ * the best one.  Puts are measured twice: while the master grows, and with the memory of objects
+ * that were removed, as in a store that is full.
  *
  * ns_per_miss, of the same minute: what the machine's memory costs (yard.h), over as many bytes as
  * the books take, to compare machines by.
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/bench/box.h"
@@ -136,25 +138,89 @@ bench_read(struct box *box, uint64_t n_objects)
 }
 
 static void
-bench_put(struct box *box, uint64_t n_objects)
+put_some(uint64_t first, uint64_t n_objects)
+{
+	for (uint64_t at = 0; at < n_objects; at += BATCH)
+		asker_put(&asker, first + at, BATCH, OBJECT_BYTES);
+}
+
+/*
+ * measure_puts -- of n_objects; a fourth of that before them is not measured: tables are warm.
+ *
+ * memory   where the books' memory comes from, as the line says.
+ */
+static void
+measure_puts(struct box *box, uint64_t first, uint64_t n_objects, const char *memory)
 {
 	struct store_counts before, after;
 	double cpu, wall;
 
-	serve(box);
-	asker_fill(&asker, n_objects / 4, OBJECT_BYTES); /* pages and tables are warm */
+	put_some(first, n_objects / 4);
 	store_counts(box->master->store, &before);
 	cpu = box_cpu_s(box);
 	wall = box_seconds(CLOCK_MONOTONIC);
-	for (uint64_t at = 0; at < n_objects; at += BATCH)
-		asker_put(&asker, n_objects + at, BATCH, OBJECT_BYTES);
+	put_some(first + n_objects, n_objects);
 	cpu = box_cpu_s(box) - cpu;
 	wall = box_seconds(CLOCK_MONOTONIC) - wall;
 	store_counts(box->master->store, &after);
 	printf("name=master_put objects=%" PRIu64
-	       " batch=%d kops=%.0f cpu_us_loop=%.2f cpu_us_store=%.2f\n",
-	       n_objects, BATCH, (double)n_objects / wall / 1e3, cpu / (double)n_objects * 1e6,
+	       " batch=%d memory=%s kops=%.0f cpu_us_loop=%.2f cpu_us_store=%.2f\n",
+	       n_objects, BATCH, memory, (double)n_objects / wall / 1e3,
+	       cpu / (double)n_objects * 1e6,
 	       (double)(after.busy_ns - before.busy_ns) / (double)n_objects / 1e3);
+}
+
+/* Each request takes the first thousand keys that are left; asked all at once, they wait for the
+ * disk together. */
+static void
+remove_all(uint64_t n_objects)
+{
+	struct msg_remove_all msg = {.force = 1};
+	struct rep_remove_all removed = {.has_more = 1};
+	uint64_t n_asked = n_objects / 1024 + 1;
+
+	for (uint64_t i = 0; i < n_asked; i++)
+		ASKER_APPEND(&asker, remove_all, &msg);
+	asker_flush(&asker);
+	for (uint64_t i = 0; i < n_asked; i++) {
+		struct frame frame = asker_answer(&asker);
+
+		arena_reset(&asker.arena);
+		box_must(rep_remove_all_decode(frame.payload, &asker.arena, &removed), "decode");
+	}
+	box_must(removed.has_more != 0, "remove_all");
+}
+
+/* Until what was removed is free: that is not work for puts. */
+static void
+wait_for_rest(void)
+{
+	struct msg_space msg = {};
+	struct rep_space space = {.resting_bytes = 1};
+
+	while (space.resting_bytes > 0) {
+		struct frame frame;
+
+		ASKER_APPEND(&asker, space, &msg);
+		asker_flush(&asker);
+		frame = asker_answer(&asker);
+		box_must(rep_space_decode(frame.payload, &asker.arena, &space), "decode");
+		usleep(1000); /* each turn some of it becomes free */
+	}
+}
+
+/*
+ * A store that grows takes memory that nobody had before: the kernel clears it, and a host behind
+ * it may have to find it first.  One that is full takes what removed objects left.
+ */
+static void
+bench_put(struct box *box, uint64_t n_objects)
+{
+	serve(box);
+	measure_puts(box, 0, n_objects, "fresh");
+	remove_all(2 * n_objects);
+	wait_for_rest();
+	measure_puts(box, 3 * n_objects, n_objects, "used");
 }
 
 /* What is resident; what was given back and is kept for later is let go of first. */
@@ -171,19 +237,40 @@ ram_bytes(void)
 	return (double)n_pages * (double)sysconf(_SC_PAGESIZE);
 }
 
+/*
+ * A process of its own fills the books: memory that it gave back would be missing in what a start
+ * takes.
+ */
 static void
-bench_recover(struct box *box, uint64_t n_objects)
+fill_elsewhere(struct box *box, uint64_t n_objects)
 {
-	struct stat file;
-	double wall, cpu, cpu_loop, ram;
+	pid_t child = fork();
+	int status = 1;
 
+	box_must(child < 0, "fork");
+	if (child > 0) {
+		box_must(waitpid(child, &status, 0) != child || status != 0, "fill");
+		return;
+	}
+	box_open(box);
 	serve(box);
 	asker_fill(&asker, n_objects, OBJECT_BYTES);
 	asker_close(&asker);
 	box_close(box);
+	_exit(0);
+}
+
+/* The RAM of n objects is what a master has more than one with empty books. */
+static void
+bench_recover(struct box *box, uint64_t n_objects)
+{
+	struct stat file;
+	double wall, cpu, cpu_loop, ram = ram_bytes();
+
+	box_close(box);
+	fill_elsewhere(box, n_objects);
 	box_must(stat(box->db, &file), "stat");
 
-	ram = ram_bytes();
 	wall = box_seconds(CLOCK_MONOTONIC);
 	cpu = box_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	cpu_loop = box_seconds(CLOCK_THREAD_CPUTIME_ID);

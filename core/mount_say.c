@@ -109,7 +109,11 @@ mount_say(struct tiffin_client *client, const struct mount *mount, bool is_again
 	memcpy(rec.secret.bytes, lent->secret, sizeof(rec.secret.bytes));
 	r = ask_call(&ask, MSG_mount_segment, msg_mount_segment_encode(&ask.payload, &msg),
 		     until_ns);
-	return r == 0 ? read_fate(&ask, mount->name) : r;
+	if (r == 0)
+		r = read_fate(&ask, mount->name);
+	if (r == 0)
+		lent_has_master(mount->lent);
+	return r;
 }
 
 int

@@ -385,14 +385,27 @@ lent_close(struct lent *lent)
 	free(own);
 }
 
+/* Whenever we are killed, the page says no less than what may be. */
 uint64_t
 lent_remember(struct lent *lent, uint64_t master_epoch)
 {
-	uint64_t before = lent->header->master_epoch;
+	struct lent_header *header = lent->header;
 
-	if (master_epoch != 0)
-		lent->header->master_epoch = master_epoch;
-	return before;
+	if (master_epoch != header->told_epoch) {
+		header->master_epoch = num_max(header->master_epoch, header->told_epoch);
+		atomic_signal_fence(memory_order_seq_cst);
+		header->told_epoch = master_epoch;
+	}
+	return header->master_epoch;
+}
+
+void
+lent_has_master(struct lent *lent)
+{
+	struct lent_header *header = lent->header;
+
+	if (header->told_epoch != 0)
+		header->master_epoch = header->told_epoch;
 }
 
 int

@@ -85,12 +85,17 @@ int lent_reopen(const struct lent *lent, bool is_writable, int *ret_fd) MUST_CHE
 
 /*
  * lent_remember -- before the master of that epoch hears of the segment: it may give out its room
- * from then on.
+ * from then on, though its answer may never come.
  *
  * master_epoch  0: not known, and what is remembered stays.
- * gives:   the epoch remembered before; 0: none.
+ * gives:   the greatest epoch of another master that gave out its room, or may have; until
+ *          lent_has_master() the same again for the same master.  0: none.
  */
 uint64_t lent_remember(struct lent *lent, uint64_t master_epoch);
+
+/* lent_has_master -- the master that was remembered last has said that it has the segment: those
+ * before it count no more. */
+void lent_has_master(struct lent *lent);
 
 /* lent_fence -- raise the word: local writers of before stop at their next piece. */
 void lent_fence(struct lent *lent);

@@ -5,7 +5,8 @@
  * host.
  *
  *      0                32          40      48             56     64                   4096
- *      | who the bytes are | crc,zero | fence | master_epoch | zero | processes that may write here
+ *      | who the bytes are | crc,zero | fence | master_epoch | told_epoch | processes that may
+ * write here
  * |
  *
  * Local mappings can't be taken back.  So each process that was given a
@@ -13,7 +14,8 @@
  * known to be dead: also for the next provider that adopts the file.
  *
  * Books can be older than bytes, when a backup of them was put back.  So the
- * memory itself remembers the last master that gave out room in it.
+ * memory itself remembers the last master that gave out room in it, or may
+ * have done so.
  */
 #ifndef TRANSFER_LENT_HEADER_H
 #define TRANSFER_LENT_HEADER_H
@@ -38,8 +40,8 @@ struct lent_header {
 	uint64_t segment_id, epoch, size_bytes;
 	uint32_t crc, zero;     /* of what stands before */
 	_Atomic uint64_t fence; /* any process of this host reads it, its provider raises it */
-	uint64_t master_epoch;  /* of the master under which it was last lent; 0: never */
-	uint64_t zeros[1];
+	uint64_t master_epoch;  /* of the last master that said it has it; 0: none yet */
+	uint64_t told_epoch;    /* of one that was to hear of it, and may have it; 0: none */
 	struct lent_writer writers[LENT_WRITERS_MAX]; /* the provider's alone */
 };
 

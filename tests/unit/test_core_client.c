@@ -173,6 +173,43 @@ mount__of_memory_lent_before__voids_grants_of_before(void **state)
 	mount_close_all(w->client, UINT64_MAX);
 }
 
+/* What the memory knows of an earlier master stands until one has answered that it has it. */
+static void
+mount__refused__tells_of_the_same_former_master_when_it_is_said_again(void **state)
+{
+	struct world *w = *state;
+	const struct lent_config config = {.size_bytes = 1 << 20};
+	struct serve *none = NULL;
+	struct lent *lent;
+
+	assert_int_equal(lent_open(&config, &w->rand, &lent), 0);
+	w->session.master_epoch = 3;
+	assert_int_equal(mount_add(w->client, "mine", &lent, &none, UINT64_MAX), 0);
+	assert_int_equal(w->former_epoch, 0);
+
+	w->session.master_epoch = 9;
+	world_rejoin(w);
+	w->refuse_type = MSG_mount_segment;
+	w->refuse_status = STATUS_UNAVAILABLE;
+	client_tick(w->client);
+	w->session.master_epoch = 10;
+	world_rejoin(w);
+	client_tick(w->client);
+	assert_int_equal(w->former_epoch, 9); /* it may have had it, for all we know */
+
+	w->session.master_epoch = 2;
+	world_rejoin(w);
+	w->refuse_type = MSG_mount_segment;
+	client_tick(w->client);
+	client_tick(w->client);
+	assert_int_equal(w->former_epoch, 10);
+
+	world_rejoin(w);
+	client_tick(w->client);
+	assert_int_equal(w->former_epoch, 2);
+	mount_close_all(w->client, UINT64_MAX);
+}
+
 static void
 mount__after_a_broken_line_to_the_same_master__is_not_said_again(void **state)
 {
@@ -278,6 +315,7 @@ main(void)
 		world_test(mount__after_a_new_master__is_said_again_with_a_new_secret),
 		world_test(mount__said_again__names_ourselves_if_we_ever_write),
 		world_test(mount__of_memory_lent_before__voids_grants_of_before),
+		world_test(mount__refused__tells_of_the_same_former_master_when_it_is_said_again),
 		world_test(mount__after_a_broken_line_to_the_same_master__is_not_said_again),
 		world_test(mount__with_bad_options__answers_invalid),
 		world_test(registered_memory__may_not_overlap),

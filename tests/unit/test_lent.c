@@ -222,6 +222,7 @@ named__opened_again__remembers_the_last_master_that_lent_it(void **state)
 
 	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
 	assert_int_equal(lent_remember(lent, 7), 0);
+	lent_has_master(lent);
 	assert_int_equal(lent_remember(lent, 0), 7); /* not known: it stays */
 	lent_close(lent);
 	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
@@ -229,6 +230,28 @@ named__opened_again__remembers_the_last_master_that_lent_it(void **state)
 	lent_close(lent);
 	assert_int_equal(open_named(p, SIZE, /* wipe= */ true, &lent), 0);
 	assert_int_equal(lent_remember(lent, 9), 0);
+	lent_close(lent);
+}
+
+static void
+named__told_to_a_master_that_never_answered__remembers_the_one_before_it_too(void **state)
+{
+	struct place *p = *state;
+	struct lent *lent;
+
+	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
+	assert_int_equal(lent_remember(lent, 7), 0);
+	lent_has_master(lent);
+
+	assert_int_equal(lent_remember(lent, 4), 7);
+	lent_close(lent);
+	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
+	assert_int_equal(lent_remember(lent, 4), 7); /* said again: nothing has happened since */
+	assert_int_equal(lent_remember(lent, 5), 7);
+	lent_has_master(lent);
+	assert_int_equal(lent_remember(lent, 6), 5);
+	assert_int_equal(lent_remember(lent, 7), 6); /* that one may have given out room */
+	assert_int_equal(lent_remember(lent, 0), 7);
 	lent_close(lent);
 }
 
@@ -418,6 +441,7 @@ main(void)
 		T(fence__raises_the_word),
 		T(named__opened_again__has_the_same_id_epoch_and_bytes_and_a_new_secret),
 		T(named__opened_again__remembers_the_last_master_that_lent_it),
+		T(named__told_to_a_master_that_never_answered__remembers_the_one_before_it_too),
 		T(named__wiped__is_another_segment),
 		T(named__wiped__is_not_reached_by_those_who_still_have_the_old_one_mapped),
 		T(second_owner__is_refused),

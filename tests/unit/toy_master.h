@@ -64,7 +64,8 @@ struct world {
 	bool was_quiet;
 	uint32_t n_released;
 	uint64_t last_fenced, quiet_epoch;
-	uint32_t n_writers; /* that the last mount named */
+	uint32_t n_writers;    /* that the last mount named */
+	uint64_t former_epoch; /* as the last mount told */
 
 	/* what it is told to do */
 	int link_outcome;       /* of every call, until set back */
@@ -384,6 +385,7 @@ toy_mount(struct world *w, struct cursor in, struct arena *arena, struct buf *ou
 
 	assert_int_equal(msg_mount_segment_decode(in, arena, &msg), 0);
 	w->n_writers = msg.segments[0].n_writers;
+	w->former_epoch = msg.segments[0].former_epoch;
 	toy_fates(msg.n_segments, ok, arena, out);
 	return STATUS_OK;
 }

@@ -24,12 +24,15 @@
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
-#define REPLICAS_A_TURN  512
-#define RESTS_A_TURN     1024
+#define PUTS_A_TURN      512
+#define REPLICAS_A_TURN  24 /* whoever asks meanwhile waits for these: some 50 us */
+#define BATCHES_AHEAD    64 /* of the store */
+#define RESTS_A_TURN     128
 #define STRANGERS_A_TURN 64
 #define CLIENTS_A_TURN   64
 #define GHOSTS_A_TURN    256
 #define CHUNK_IDLE_MS    60000
+#define TURN_MS_HURRIED  0 /* small steps, and between them whoever asks */
 #define TURN_MS_BUSY     1
 #define TURN_MS_IDLE     50
 
@@ -104,7 +107,7 @@ sweep_strangers(struct master *master)
 static void
 sweep_puts(struct master *master)
 {
-	for (unsigned n = 0; n < REPLICAS_A_TURN; n++) {
+	for (unsigned n = 0; n < PUTS_A_TURN; n++) {
 		struct list_link *link = list_first(&master->puts);
 		struct put *put;
 
@@ -151,8 +154,15 @@ forget_segment(struct master *master, struct segment *segment)
 	segment_free(segment);
 }
 
-/* true: more is to be done at once. */
+/* What is put meanwhile waits until the store has come through all that was handed to it before. */
 static bool
+is_far_ahead(const struct master *master)
+{
+	return master->batch > master->progress.committed + BATCHES_AHEAD;
+}
+
+/* How soon it wants the next turn. */
+static uint64_t
 sweep_segment(struct master *master, struct segment *segment)
 {
 	if (segment->state == SEGMENT_AWAY &&
@@ -164,7 +174,9 @@ sweep_segment(struct master *master, struct segment *segment)
 		segment_leave(master, segment);
 	}
 	if (segment->state != SEGMENT_LEAVING || master->progress.is_stalled)
-		return false;
+		return TURN_MS_IDLE;
+	if (is_far_ahead(master))
+		return TURN_MS_BUSY;
 	for (unsigned n = 0; n < REPLICAS_A_TURN && segment->n_replicas > 0; n++) {
 		struct replica *rep =
 			list_of(list_first(&segment->replicas), struct replica, at_segment);
@@ -173,14 +185,14 @@ sweep_segment(struct master *master, struct segment *segment)
 		segment->leave_until_ms =
 			num_max(segment->leave_until_ms, rep->object->lease_until_ms);
 		if (lose(master, rep) < 0)
-			return false;
+			return TURN_MS_IDLE;
 	}
 	if (segment->n_replicas > 0 || !quarantine_drop(&master->quarantine, segment, RESTS_A_TURN))
-		return true;
+		return TURN_MS_HURRIED;
 	if (!segment->is_remade && master->now_ms < segment->leave_until_ms)
-		return false;
+		return TURN_MS_IDLE;
 	forget_segment(master, segment);
-	return false;
+	return TURN_MS_IDLE;
 }
 
 /* A chunk that has been without claims for a while need not rest after a restart. */
@@ -203,19 +215,20 @@ close_chunks(struct master *master, struct segment *segment)
 	}
 }
 
-static bool
+static uint64_t
 sweep_segments(struct master *master)
 {
-	bool is_busy = false;
+	uint64_t wait_ms = TURN_MS_IDLE, here_ms;
 
 	list_each_safe(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (segment_is_here(segment) && !master->progress.is_stalled)
 			close_chunks(master, segment);
-		is_busy |= sweep_segment(master, segment);
+		here_ms = sweep_segment(master, segment);
+		wait_ms = num_min(wait_ms, here_ms);
 	}
-	return is_busy;
+	return wait_ms;
 }
 
 /* forget_long_leases -- once those of before are over, the next start need not wait for their like.
@@ -234,8 +247,7 @@ forget_long_leases(struct master *master)
 uint64_t
 sweep(struct master *master)
 {
-	uint64_t freed_bytes;
-	bool is_busy;
+	uint64_t freed_bytes, wait_ms;
 
 	if (master->now_ms == master->turn_at_ms && master->sweep_wait_ms == TURN_MS_IDLE)
 		return TURN_MS_IDLE; /* a busy loop turns many times a millisecond: once is enough
@@ -246,7 +258,7 @@ sweep(struct master *master)
 	sweep_strangers(master);
 	sweep_puts(master);
 	forget_long_leases(master);
-	is_busy = sweep_segments(master);
+	wait_ms = sweep_segments(master);
 	books_sweep_ghosts(master, GHOSTS_A_TURN);
 	evict_to_mark(master);
 	freed_bytes = quarantine_turn(&master->quarantine, master->now_ms, master->progress.synced,
@@ -255,7 +267,10 @@ sweep(struct master *master)
 	unpark(master, freed_bytes > 0 || master->has_new_room);
 	master->has_new_room = false;
 	unpark_followers(master, events_sweep(master));
-	is_busy |= master->is_evicting || !list_is_empty(&master->parked);
-	master->sweep_wait_ms = is_busy ? TURN_MS_BUSY : TURN_MS_IDLE;
-	return master->sweep_wait_ms;
+	if (freed_bytes > 0) /* more may rest no longer */
+		wait_ms = TURN_MS_HURRIED;
+	if (master->is_evicting || !list_is_empty(&master->parked))
+		wait_ms = num_min(wait_ms, TURN_MS_BUSY);
+	master->sweep_wait_ms = wait_ms;
+	return wait_ms;
 }

@@ -192,20 +192,23 @@ ask_on(struct box *box, uint64_t first_own, const _Atomic uint64_t *counter, uin
 	}
 }
 
+/* needs: box_close(). */
 static void
 tell_expire(const struct box *box, uint64_t n_objects, double gone_s, struct times *before,
 	    struct times *after)
 {
-	double get_before = quantile_us(before->gets, before->n_gets, 0.99);
-	double get_after = quantile_us(after->gets, after->n_gets, 0.99);
+	double p99_before = quantile_us(before->gets, before->n_gets, 0.99);
+	double p99 = quantile_us(after->gets, after->n_gets, 0.99);
 
 	printf("name=expire objects=%" PRIu64
-	       " gone_s=%.2f longest_turn_ms=%.2f turns_over_5ms=%lu get_p99_us_before=%.0f "
-	       "get_p99_us=%.0f ratio=%.2f get_longest_ms=%.1f put_p99_ms_before=%.1f "
-	       "put_p99_ms=%.1f ns_per_miss=%.0f\n",
-	       n_objects, gone_s, (double)atomic_load(&box->longest_ns) / 1e6,
-	       atomic_load(&box->n_long), get_before, get_after, get_after / get_before,
-	       quantile_us(after->gets, after->n_gets, 1) / 1e3,
+	       " gone_s=%.2f turn_p99_us=%.0f longest_turn_ms=%.2f turns_over_5ms=%lu",
+	       n_objects, gone_s, (double)hist_quantile_ns(&box->turns, 0.99) / 1e3,
+	       (double)atomic_load(&box->longest_ns) / 1e6, atomic_load(&box->n_long));
+	printf(" get_p50_us_before=%.0f get_p50_us=%.0f get_p99_us_before=%.0f get_p99_us=%.0f "
+	       "ratio=%.2f",
+	       quantile_us(before->gets, before->n_gets, 0.5),
+	       quantile_us(after->gets, after->n_gets, 0.5), p99_before, p99, p99 / p99_before);
+	printf(" put_p99_ms_before=%.1f put_p99_ms=%.1f ns_per_miss=%.0f\n",
 	       quantile_us(before->puts, before->n_puts, 0.99) / 1e3,
 	       quantile_us(after->puts, after->n_puts, 0.99) / 1e3,
 	       yard_ns_per_miss(n_objects * BYTES_A_BOOK));
@@ -249,10 +252,10 @@ bench_expire(uint64_t n_objects)
 	box_watch(&box);
 	from = box_seconds(CLOCK_MONOTONIC);
 	ask_on(&box, n_objects, &counters->segments, 1, &after);
-	tell_expire(&box, n_objects, box_seconds(CLOCK_MONOTONIC) - from, &before, &after);
-
+	from = box_seconds(CLOCK_MONOTONIC) - from;
 	asker_close(&reader);
 	box_close(&box);
+	tell_expire(&box, n_objects, from, &before, &after);
 	box_remove(&box);
 	times_free(&before);
 	times_free(&after);

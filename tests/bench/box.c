@@ -58,6 +58,9 @@ watched_turn(struct box *box)
 
 	box_must(server_turn(box->server), "server_turn");
 	len_ns = own_cpu_ns() - from_ns;
+	if (atomic_exchange(&box->is_fresh, false))
+		box->turns = (struct hist){0};
+	hist_add(&box->turns, len_ns);
 	atomic_fetch_add(&box->n_long, len_ns > BOX_LONG_NS);
 	if (len_ns > atomic_load(&box->longest_ns))
 		atomic_store(&box->longest_ns, len_ns);
@@ -147,6 +150,7 @@ box_watch(struct box *box)
 {
 	atomic_store(&box->longest_ns, 0);
 	atomic_store(&box->n_long, 0);
+	atomic_store(&box->is_fresh, true);
 }
 
 void

@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "master/server.h"
+#include "transfer/base/hist.h"
 #include "transfer/base/loop.h"
 
 #define BOX_BATCH     128
@@ -41,6 +42,8 @@ struct box {
 	/* with has_watch: processor time of the loop's thread, turn by turn */
 	bool has_watch;
 	atomic_ulong longest_ns, n_long;
+	atomic_bool is_fresh; /* of `turns`, which is the loop's until box_close() */
+	struct hist turns;
 };
 
 struct asker {
@@ -66,7 +69,8 @@ void box_remove(struct box *box);
 /* box_cpu_s -- of the loop's thread since it began.  needs: box_serve(). */
 double box_cpu_s(struct box *box);
 
-/* box_watch -- from now on the longest turn, and how many were longer than BOX_LONG_NS. */
+/* box_watch -- from now on: how long turns are, the longest, how many are longer than BOX_LONG_NS.
+ */
 void box_watch(struct box *box);
 
 void asker_open(struct asker *asker, const struct box *box);

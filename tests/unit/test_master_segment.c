@@ -316,6 +316,67 @@ unmount__by_another_client__is_refused(void **state)
 	assert_int_equal(rep.fates[0].status, STATUS_OK);
 }
 
+/* So many objects on segment 1, whose provider has just unmounted it. */
+static void
+leave_with(struct world *w, unsigned n_objects)
+{
+	struct end *end = world_join(w, 11);
+	struct rec_id id = {1};
+	struct rep_unmount_segment rep = {0};
+	char key[16];
+
+	end_mount(end, 1, 1, 64 * MIB);
+	for (unsigned i = 0; i < n_objects; i++) {
+		snprintf(key, sizeof(key), "key-%u", i);
+		end_put(end, key, 4096);
+	}
+	assert_int_equal(ASK(end, unmount_segment, &rep, .n_segments = 1, .segments = &id),
+			 STATUS_OK);
+	clock_fake_advance_ms(&w->clock, 1);
+}
+
+/* How many objects are fewer after a turn of the master alone. */
+static uint64_t
+gone_in_a_turn(struct world *w)
+{
+	uint64_t before = counter_get(&w->master->counters.objects);
+
+	world_turn_alone(w);
+	return before - counter_get(&w->master->counters.objects);
+}
+
+static void
+segment__that_leaves_with_many_objects__lets_others_in_after_a_few(void **state)
+{
+	struct world *w = *state;
+	uint64_t sum = 0;
+
+	leave_with(w, 100);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t n = gone_in_a_turn(w);
+
+		assert_in_range(n, 0, 32);
+		sum += n;
+		store_step(w->store);
+	}
+	assert_int_equal(sum, 100);
+}
+
+/* All that is put meanwhile waits behind what was handed to the store. */
+static void
+segment__that_leaves__waits_for_a_store_that_does_not_keep_up(void **state)
+{
+	struct world *w = *state;
+
+	leave_with(w, 2000);
+	for (unsigned i = 0; i < 100; i++)
+		gone_in_a_turn(w);
+	assert_int_equal(gone_in_a_turn(w), 0);
+	assert_true(counter_get(&w->master->counters.objects) > 0);
+	store_step(w->store);
+	assert_in_range(gone_in_a_turn(w), 1, 32);
+}
+
 int
 main(void)
 {
@@ -333,6 +394,8 @@ main(void)
 		WORLD_TEST(segment__unmounted_while_nobody_reads__is_mounted_again_at_once),
 		WORLD_TEST(segment__unmounted_under_a_lease__is_mounted_again_when_that_is_over),
 		WORLD_TEST(segment__unmounted_after_a_forced_removal__waits_for_its_readers_too),
+		WORLD_TEST(segment__that_leaves_with_many_objects__lets_others_in_after_a_few),
+		WORLD_TEST(segment__that_leaves__waits_for_a_store_that_does_not_keep_up),
 		WORLD_TEST(segment__that_breaks_the_rules__is_refused),
 		WORLD_TEST(unmount__by_another_client__is_refused),
 	};

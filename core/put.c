@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/get.h"
+#include "core/pin.h"
 #include "core/statuses.h"
 #include "core/why.h"
 #include "transfer/base/crc.h"
@@ -34,6 +35,8 @@ put_attr_check(const void *attr, size_t attr_bytes)
 int
 put_options_check(const struct tiffin_put_options *options)
 {
+	int r;
+
 	if (options == NULL)
 		return 0;
 	if (options->struct_bytes < sizeof(*options))
@@ -41,8 +44,12 @@ put_options_check(const struct tiffin_put_options *options)
 	if (options->replica_num > TIFFIN_REPLICAS_MAX)
 		return why_set(TIFFIN_E_INVALID, "%u copies are wanted; at most %d are possible",
 			       options->replica_num, TIFFIN_REPLICAS_MAX);
-	if ((options->flags & ~(uint32_t)(TIFFIN_REPLACE | TIFFIN_STRICT)) != 0)
-		return why_set(TIFFIN_E_INVALID, "flags of a put are REPLACE and STRICT");
+	if ((options->flags & ~(uint32_t)(TIFFIN_REPLACE | TIFFIN_STRICT | PINS)) != 0)
+		return why_set(TIFFIN_E_INVALID,
+			       "flags of a put are REPLACE, STRICT, SOFT_PIN and HARD_PIN");
+	r = pin_check(options->flags & PINS, options->pin_ttl_ms);
+	if (r != 0)
+		return r;
 	if (options->n_preferred > TIFFIN_REPLICAS_MAX ||
 	    (options->n_preferred > 0 && options->preferred == NULL))
 		return why_set(TIFFIN_E_INVALID, "at most %d segments can be preferred",
@@ -89,6 +96,8 @@ put_start(struct ask *ask, const struct tiffin_put_options *options, const struc
 		msg.replica_num = (uint8_t)num_max(options->replica_num, 1u);
 		msg.flags = (uint8_t)(((options->flags & TIFFIN_REPLACE) != 0 ? PUT_REPLACE : 0) |
 				      ((options->flags & TIFFIN_STRICT) != 0 ? PUT_STRICT : 0));
+		msg.pin = pin_kind(options->flags);
+		msg.pin_ttl_ms = options->pin_ttl_ms;
 		msg.n_preferred = (uint32_t)options->n_preferred;
 		for (size_t i = 0; i < options->n_preferred; i++)
 			preferred[i].id = options->preferred[i];

@@ -19,6 +19,10 @@ tell(const struct rec_object_state *state, void *attr_buf, struct tiffin_stat *r
 		.has_crc = state->has_crc != 0,
 		.is_prefix = state->has_below != 0,
 		.n_replicas = state->n_replicas,
+		.pin = state->pin == 1   ? TIFFIN_SOFT_PIN
+		       : state->pin == 2 ? TIFFIN_HARD_PIN
+					 : 0,
+		.pin_left_ms = state->pin_left_ms,
 	};
 	if (attr_buf == NULL)
 		return;

@@ -113,6 +113,8 @@ enum tiffin_flags {
 	TIFFIN_STRICT = 2,  /* put: all copies or none (otherwise at least one) */
 	TIFFIN_FORCE = 4,   /* remove: also under a lease (readers get right bytes or an error) */
 	TIFFIN_NOREPLACE = 8, /* rename: not over an existing object */
+	TIFFIN_SOFT_PIN = 16, /* put, pin: goes for room only when nothing else is left */
+	TIFFIN_HARD_PIN = 32, /* put, pin: never goes for room */
 };
 
 /* Zero means the default.  Set struct_bytes. */
@@ -124,6 +126,8 @@ struct tiffin_put_options {
 	size_t attr_bytes;
 	const uint64_t *preferred; /* segment ids to take first */
 	size_t n_preferred;        /* at most 8 */
+	uint64_t pin_ttl_ms; /* with TIFFIN_SOFT_PIN, from the end of the put on; 0: 30 minutes;
+				at most 24 hours */
 };
 
 /*
@@ -212,6 +216,8 @@ struct tiffin_stat {
 	const void *attr; /* stat: the caller's attr_buf; list: valid until the next
 			     tiffin_list_next() */
 	size_t attr_bytes;
+	uint32_t pin;         /* stat: TIFFIN_SOFT_PIN, TIFFIN_HARD_PIN or 0 */
+	uint64_t pin_left_ms; /* stat: of a soft one */
 };
 
 /*
@@ -284,6 +290,35 @@ TIFFIN_API int tiffin_remove_regex(struct tiffin_client *client, const char *pat
  */
 TIFFIN_API int tiffin_replica_clear(struct tiffin_client *client, uint64_t segment_id,
 				    const char *const *keys, size_t n_keys, int *ret_results);
+
+/*
+ * tiffin_pin -- keep the object when room is wanted.
+ *
+ * flags   [in]  TIFFIN_SOFT_PIN: it goes only when nothing else is left that may go, and as any
+ *               other when its time is over.  TIFFIN_HARD_PIN: it never goes.
+ * ttl_ms  [in]  of a soft pin: 0 means 30 minutes, at most 24 hours; of a hard one 0.
+ *
+ * The pin takes the place of the one before.  It belongs to this version of the object, and
+ * outlives its maker and restarts of the master.  It is about room alone: whoever may remove or
+ * replace the object still may.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT, TIFFIN_E_BUSY,
+ *         TIFFIN_E_INVALID.
+ */
+TIFFIN_API int tiffin_pin(struct tiffin_client *client, const char *key, uint32_t flags,
+			  uint64_t ttl_ms);
+
+/* tiffin_pin_batch -- many at once; ret_results[i]: 0, or why keys[i] was not pinned. */
+TIFFIN_API int tiffin_pin_batch(struct tiffin_client *client, const char *const *keys,
+				size_t n_keys, uint32_t flags, uint64_t ttl_ms, int *ret_results);
+
+/* tiffin_unpin -- it is as any other from now on, as if it had just been used.  Errors as
+ * tiffin_pin(). */
+TIFFIN_API int tiffin_unpin(struct tiffin_client *client, const char *key);
+
+/* tiffin_unpin_batch -- many at once, as tiffin_pin_batch(). */
+TIFFIN_API int tiffin_unpin_batch(struct tiffin_client *client, const char *const *keys,
+				  size_t n_keys, int *ret_results);
 
 /*
  * tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "master/object.h"
+#include "master/pin.h"
 #include "master/tenant.h"
 #include "transfer/base/num.h"
 
@@ -151,10 +152,14 @@ object_at(struct list_link *link)
 	return list_of(link, struct object, at_lru);
 }
 
-static struct list *
-list_for(const struct object *object)
+static enum ages_list
+which_of(const struct object *object)
 {
-	return &object->tenant->ages.lists[object->is_again ? AGES_AGAIN : AGES_ONCE];
+	if (object->pinned_until_s == PIN_HARD)
+		return AGES_HARD;
+	if (object->pinned_until_s > 0)
+		return AGES_SOFT;
+	return object->is_again ? AGES_AGAIN : AGES_ONCE;
 }
 
 void
@@ -162,7 +167,8 @@ ages_batch_begin(struct ages *ages)
 {
 	ages->is_batch = true;
 	ages->batch_use = ages->n_uses;
-	ages->batch_at = &ages->lists[AGES_ONCE].head;
+	for (unsigned i = 0; i < AGES_LISTS; i++)
+		ages->batch_at[i] = &ages->lists[i].head;
 }
 
 void
@@ -171,40 +177,42 @@ ages_batch_end(struct ages *ages)
 	ages->is_batch = false;
 }
 
-void
-ages_enter(struct object *object)
-{
-	struct ages *ages = &object->tenant->ages;
-
-	if (object->len_bytes == 0)
-		return;
-	object->used_at = ages->n_uses++;
-	if (!ages->is_batch || object->is_again) {
-		list_push_front(list_for(object), &object->at_lru);
-		return;
-	}
-	object->used_at = ages->batch_use;
-	list_insert_after(ages->batch_at, &object->at_lru);
-	ages->batch_at = &object->at_lru;
-}
-
-void
-ages_leave(struct object *object)
-{
-	struct ages *ages = &object->tenant->ages;
-
-	if (ages->is_batch && ages->batch_at == &object->at_lru)
-		ages->batch_at = object->at_lru.prev;
-	list_remove(&object->at_lru);
-}
-
 static void
 push_front(struct object *object)
 {
 	struct ages *ages = &object->tenant->ages;
 
 	object->used_at = ages->n_uses;
-	list_push_front(list_for(object), &object->at_lru);
+	list_push_front(&ages->lists[which_of(object)], &object->at_lru);
+}
+
+void
+ages_enter(struct object *object)
+{
+	struct ages *ages = &object->tenant->ages;
+	enum ages_list which = which_of(object);
+
+	if (object->len_bytes == 0)
+		return;
+	if (ages->is_batch) {
+		object->used_at = ages->batch_use;
+		list_insert_after(ages->batch_at[which], &object->at_lru);
+		ages->batch_at[which] = &object->at_lru;
+	} else {
+		push_front(object);
+	}
+	ages->n_uses++;
+}
+
+void
+ages_leave(struct object *object)
+{
+	struct ages *ages = &object->tenant->ages;
+	enum ages_list which = which_of(object);
+
+	if (ages->is_batch && ages->batch_at[which] == &object->at_lru)
+		ages->batch_at[which] = object->at_lru.prev;
+	list_remove(&object->at_lru);
 }
 
 void
@@ -225,15 +233,49 @@ ages_spare(struct object *object)
 	push_front(object);
 }
 
+void
+ages_pin(struct object *object, uint32_t until_s)
+{
+	bool is_on = list_link_is_on(&object->at_lru);
+
+	if (is_on)
+		ages_leave(object);
+	object->pinned_until_s = until_s;
+	if (is_on)
+		push_front(object);
+}
+
+unsigned
+ages_unpin_ended(struct ages *ages, uint64_t now_s, unsigned max_steps)
+{
+	const struct list_link *end = list_first(&ages->lists[AGES_SOFT]);
+	struct list_link *last;
+	unsigned n_ended = 0;
+
+	for (unsigned n = 0; n < max_steps && (last = list_last(&ages->lists[AGES_SOFT])) != NULL;
+	     n++) {
+		struct object *object = object_at(last);
+		bool is_over = object->pinned_until_s <= now_s;
+
+		ages_pin(object, is_over ? 0 : object->pinned_until_s);
+		n_ended += is_over;
+		if (last == end)
+			break;
+	}
+	return n_ended;
+}
+
 /* ---- who goes ---- */
 
 struct ages_walk
-ages_walk(struct ages *ages)
+ages_walk(struct ages *ages, bool with_soft)
 {
 	struct ages_walk walk = {.ages = ages};
 
-	for (unsigned i = 0; i < AGES_LISTS; i++)
+	for (unsigned i = 0; i < AGES_HARD; i++)
 		walk.ends[i] = list_first(&ages->lists[i]);
+	if (!with_soft)
+		walk.ends[AGES_SOFT] = NULL;
 	return walk;
 }
 
@@ -250,20 +292,26 @@ age_of(const struct ages *ages, const struct object *object)
 	return ages->n_uses - object->used_at;
 }
 
+static enum ages_list
+choose(const struct ages_walk *walk)
+{
+	const struct ages *ages = walk->ages;
+	const struct object *once = last_of(walk, AGES_ONCE), *again = last_of(walk, AGES_AGAIN);
+
+	if (once == NULL && again == NULL)
+		return AGES_SOFT;
+	if (once == NULL || again == NULL)
+		return once == NULL ? AGES_AGAIN : AGES_ONCE;
+	return age_of(ages, once) * ages->weight < age_of(ages, again) ? AGES_AGAIN : AGES_ONCE;
+}
+
 struct object *
 ages_next(struct ages_walk *walk)
 {
-	const struct ages *ages = walk->ages;
-	struct object *once = last_of(walk, AGES_ONCE), *again = last_of(walk, AGES_AGAIN);
-	enum ages_list which = AGES_ONCE;
+	enum ages_list which = choose(walk);
+	struct object *object = last_of(walk, which);
 
-	if (once == NULL ||
-	    (again != NULL && age_of(ages, once) * ages->weight < age_of(ages, again)))
-		which = AGES_AGAIN;
-	if (which == AGES_AGAIN && again == NULL)
-		return NULL;
-	once = which == AGES_ONCE ? once : again;
-	if (walk->ends[which] == &once->at_lru)
+	if (object != NULL && walk->ends[which] == &object->at_lru)
 		walk->ends[which] = NULL;
-	return once;
+	return object;
 }

@@ -23,7 +23,8 @@
  * and one of them is worth nothing without those before it.  So the end of a prompt goes before its
  * beginning.
  *
- * Empty objects hold no room and are on no list.
+ * Pinned objects (pin.h) stand on lists of their own: soft ones are looked at when all others were,
+ * hard ones never.  Empty objects hold no room and are on no list.
  *
  * thread:  the loop's.
  */
@@ -44,14 +45,14 @@ struct regrets {
 	double again_share; /* of those remembered: how many were used again */
 };
 
-enum ages_list { AGES_ONCE, AGES_AGAIN, AGES_LISTS };
+enum ages_list { AGES_ONCE, AGES_AGAIN, AGES_SOFT, AGES_HARD, AGES_LISTS };
 
 struct ages {
 	struct list lists[AGES_LISTS]; /* struct object.at_lru, front: used last */
 	uint32_t n_uses;               /* wraps: what was not used for so long looks young, once */
 	bool is_batch;
 	uint32_t batch_use;
-	struct list_link *batch_at; /* where the next of a batch of new objects is put behind */
+	struct list_link *batch_at[AGES_LISTS]; /* behind it goes the next of a batch */
 	double weight;
 	struct regrets regrets;
 };
@@ -75,7 +76,16 @@ void ages_spare(struct object *object);
 void ages_batch_begin(struct ages *ages);
 void ages_batch_end(struct ages *ages);
 
+/* ages_pin -- it is pinned until then from now on (struct object.pinned_until_s), and used now. */
+void ages_pin(struct object *object, uint32_t until_s);
+
+/* ages_unpin_ended -- looks at some objects with soft pins, others each time: those whose pin has
+ * ended are as others again.  Gives how many that were. */
+unsigned ages_unpin_ended(struct ages *ages, uint64_t now_s, unsigned max_steps);
+
 /* ages_next -- the next object that should go, each once; NULL: all have been looked at.
+ *
+ * with_soft  those with soft pins, too, when all without were looked at.
  *
  * needs:   the one given before was taken off, or spared.
  */
@@ -83,7 +93,7 @@ struct ages_walk {
 	struct ages *ages;
 	const struct list_link *ends[AGES_LISTS]; /* the last to be looked at; NULL: it was */
 };
-struct ages_walk ages_walk(struct ages *ages);
+struct ages_walk ages_walk(struct ages *ages, bool with_soft);
 struct object *ages_next(struct ages_walk *walk);
 
 /* ages_let_go -- this object goes for room; n_objects: how many the tenant has. */

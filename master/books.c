@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "master/pin.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
@@ -174,6 +175,10 @@ count_object(struct master *master, const struct object *object, int sign)
 
 	object->tenant->n_objects += (uint64_t)sign;
 	object->tenant->bytes += (uint64_t)sign * object->len_bytes;
+	if (object->pinned_until_s > 0)
+		counter_add(object->pinned_until_s == PIN_HARD ? &master->counters.pins_hard
+							       : &master->counters.pins_soft,
+			    (uint64_t)sign);
 	counter_add(&master->counters.objects, (uint64_t)sign);
 	counter_add(&master->counters.object_bytes, (uint64_t)sign * bytes);
 }
@@ -457,6 +462,25 @@ books_lose(struct master *master, struct replica *rep)
 	counter_sub(&master->counters.object_bytes, object->len_bytes);
 	lease_break(master, object);
 	drop_stored(master, object, rep, REPLICA_FAILED);
+	return 0;
+}
+
+int
+books_pin(struct master *master, struct object *object, uint32_t until_s)
+{
+	struct record record = {
+		.kind = RECORD_OBJECT_PIN, .object_id = object->id, .pinned_until_s = until_s};
+	int r;
+
+	if (object->pinned_until_s == until_s)
+		return 0;
+	r = books_journal(master, &record);
+	if (r < 0)
+		return err_up(r);
+	count_object(master, object, -1);
+	ages_pin(object, until_s);
+	count_object(master, object, +1);
+	object->batch = master->batch;
 	return 0;
 }
 

@@ -100,6 +100,9 @@ int books_lose(struct master *master, struct replica *rep) MUST_CHECK;
  */
 void books_part(struct master *master, struct object *object, struct replica *rep);
 
+/* books_pin -- as struct object.pinned_until_s; 0: not pinned.  0 or -ENOMEM. */
+int books_pin(struct master *master, struct object *object, uint32_t until_s) MUST_CHECK;
+
 /* books_rest -- the extents of a replica that is REMOVED or FAILED go into quarantine. */
 void books_rest(struct master *master, const struct replica *rep, const struct rest_terms *terms);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "master/books.h"
+#include "master/pin.h"
 #include "transfer/base/vec.h"
 
 /* A run of bytes of one segment, and whether a claim is held for it. */
@@ -319,7 +320,9 @@ check_ages(const struct tenant *tenant, uint64_t n_with_bytes)
 			uint32_t age = tenant->ages.n_uses - object->used_at;
 
 			assert(object->is_indexed && object->tenant == tenant);
-			assert(object->is_again == (i == AGES_AGAIN));
+			assert((object->pinned_until_s == PIN_HARD) == (i == AGES_HARD));
+			assert((object->pinned_until_s == 0) == (i < AGES_SOFT));
+			assert(implies(i < AGES_SOFT, object->is_again == (i == AGES_AGAIN)));
 			assert(age >= younger);
 			younger = age;
 			n++;
@@ -402,7 +405,7 @@ check_copies(const struct object *object, unsigned states, uint64_t len_bytes)
 static void
 check_indexed(const struct master *master)
 {
-	uint64_t id, copies_bytes = 0;
+	uint64_t id, copies_bytes = 0, n_hard = 0, n_soft = 0;
 	void *value;
 
 	for (size_t at = 0; map_next(&master->objects, &at, &id, &value);) {
@@ -418,7 +421,11 @@ check_indexed(const struct master *master)
 		assert(list_link_is_on(&object->at_lru) == (object->len_bytes > 0));
 		check_copies(object, 1u << REPLICA_COMPLETE, object->len_bytes);
 		copies_bytes += object->len_bytes * object->n_replicas;
+		n_hard += object->pinned_until_s == PIN_HARD;
+		n_soft += object->pinned_until_s > 0 && object->pinned_until_s < PIN_HARD;
 	}
+	assert(counter_get(&master->counters.pins_hard) == n_hard);
+	assert(counter_get(&master->counters.pins_soft) == n_soft);
 	assert(counter_get(&master->counters.objects) == master->objects.n);
 	assert(counter_get(&master->counters.object_bytes) == copies_bytes);
 }

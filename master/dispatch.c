@@ -63,6 +63,8 @@ is_lasting(uint16_t type)
 	case MSG_replica_clear:
 	case MSG_rename:
 	case MSG_set_attr:
+	case MSG_pin:
+	case MSG_unpin:
 	case MSG_tenant_put:
 	case MSG_tenant_delete:
 	case MSG_copy:

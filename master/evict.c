@@ -27,13 +27,27 @@ is_met(const struct evict_goal *goal)
 	return goal->done_bytes >= goal->bytes && goal->done_objects >= goal->objects;
 }
 
-/* Ends, too, when the tenant is not of that grade any more; TENANT_GRADES: whatever its grade. */
+/* Soft pins of a tenant looked at each time, for those whose time is over. */
+#define UNPIN_STEPS 16
+
+/*
+ * Ends, too, when the tenant is not of that grade any more; TENANT_GRADES: whatever its grade.
+ *
+ * with_soft  what has a soft pin may go as well, when nothing else is left; or, without the option
+ *            evict_soft_pins, only that whose pin has ended.
+ */
 static void
-evict_in_grade(struct master *master, struct tenant *tenant, unsigned grade,
+evict_in_grade(struct master *master, struct tenant *tenant, unsigned grade, bool with_soft,
 	       struct evict_goal *goal)
 {
-	struct ages_walk walk = ages_walk(&tenant->ages);
+	uint64_t now_s = clock_wall_ms(master->clock) / 1000;
+	struct ages_walk walk;
 	struct object *object;
+
+	if (!with_soft)
+		counter_sub(&master->counters.pins_soft,
+			    ages_unpin_ended(&tenant->ages, now_s, UNPIN_STEPS));
+	walk = ages_walk(&tenant->ages, with_soft);
 
 	while (!is_met(goal) && goal->steps > 0 &&
 	       (grade == TENANT_GRADES || tenant->at_grade == grade) &&
@@ -44,7 +58,8 @@ evict_in_grade(struct master *master, struct tenant *tenant, unsigned grade,
 		bool was_again = object->is_again;
 
 		goal->steps--;
-		if (lease_runs(object, master->now_ms)) {
+		if (lease_runs(object, master->now_ms) ||
+		    (!master->limits.evict_soft_pins && object->pinned_until_s > now_s)) {
 			ages_spare(object);
 			continue;
 		}
@@ -61,27 +76,42 @@ evict_in_grade(struct master *master, struct tenant *tenant, unsigned grade,
 void
 evict_within(struct master *master, struct tenant *tenant, struct evict_goal *goal)
 {
-	evict_in_grade(master, tenant, TENANT_GRADES, goal);
+	evict_in_grade(master, tenant, TENANT_GRADES, /* with_soft= */ false, goal);
+	if (!is_met(goal) && goal->steps > 0)
+		evict_in_grade(master, tenant, TENANT_GRADES, /* with_soft= */ true, goal);
 }
 
 /*
  * Whoever sinks by what it gave is met again among those of its new grade.  Nobody gets more than
  * half of the steps that are left: if all of it is under leases, others are looked at as well.
+ *
+ * Gives whether everybody was looked at to the end.
  */
+static bool
+evict_by_grades(struct master *master, bool with_soft, struct evict_goal *goal)
+{
+	bool is_alone = master->tenants.by_name.n == 1, is_whole = true;
+
+	for (unsigned grade = TENANT_GRADES; grade-- > 1 && !is_met(goal);)
+		list_each_safe(&master->tenants.grades[grade], link) {
+			unsigned kept = is_alone ? 0 : goal->steps / 2;
+
+			goal->steps -= kept;
+			evict_in_grade(master, list_of(link, struct tenant, grade), grade,
+				       with_soft, goal);
+			is_whole &= goal->steps > 0;
+			goal->steps += kept;
+		}
+	return is_whole;
+}
+
 uint64_t
 evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps)
 {
 	struct evict_goal goal = {.bytes = bytes, .steps = max_steps};
-	bool is_alone = master->tenants.by_name.n == 1;
 
-	for (unsigned grade = TENANT_GRADES; grade-- > 1 && !is_met(&goal);)
-		list_each_safe(&master->tenants.grades[grade], link) {
-			unsigned kept = is_alone ? 0 : goal.steps / 2;
-
-			goal.steps -= kept;
-			evict_in_grade(master, list_of(link, struct tenant, grade), grade, &goal);
-			goal.steps += kept;
-		}
+	if (evict_by_grades(master, /* with_soft= */ false, &goal) && !is_met(&goal))
+		evict_by_grades(master, /* with_soft= */ true, &goal);
 	return goal.done_bytes;
 }
 

@@ -8,6 +8,7 @@
 
 #include "master/books.h"
 #include "master/handle.h"
+#include "master/pin.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
@@ -195,6 +196,14 @@ has_below(const struct peer *peer, struct span key)
 	       index_has_below(index, below, key.len + 1u);
 }
 
+static void
+tell_pin(const struct object *object, uint64_t now_wall_ms, struct rec_object_state *rec)
+{
+	rec->pin = (uint8_t)pin_now(object, now_wall_ms);
+	if (rec->pin == PIN_KIND_SOFT)
+		rec->pin_left_ms = object->pinned_until_s * 1000ull - now_wall_ms;
+}
+
 static int
 stat_one(struct peer *peer, struct span key, struct buf *out)
 {
@@ -213,6 +222,7 @@ stat_one(struct peer *peer, struct span key, struct buf *out)
 		rec.n_replicas = object->n_replicas;
 		rec.lease_left_ms = lease_left(master, object);
 		rec.attr = span_of(object->attr, object->attr_len);
+		tell_pin(object, clock_wall_ms(master->clock), &rec);
 	}
 	return rec_object_state_encode(out, &rec);
 }

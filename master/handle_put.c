@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* handle_put.c -- put_start, put_extend, put_end, put_revoke. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "master/books.h"
 #include "master/handle.h"
+#include "master/pin.h"
 #include "master/quota.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
@@ -109,6 +111,21 @@ make_room(struct master *master, uint64_t bytes, uint64_t all_bytes)
 	return true;
 }
 
+/* Why there is no room, when pins have their part in it. */
+static void
+say_pinned(struct master *master)
+{
+	const struct master_counters *counters = &master->counters;
+	uint64_t n_hard = counter_get(&counters->pins_hard);
+	uint64_t n_soft = master->limits.evict_soft_pins ? 0 : counter_get(&counters->pins_soft);
+
+	if (master->why[0] == '\0' && n_hard + n_soft > 0)
+		why_refused(master,
+			    "no room, even after evicting all that may go; %" PRIu64
+			    " objects are pinned and may not (tiffin unpin)",
+			    n_hard + n_soft);
+}
+
 struct started {
 	struct put *put;
 	uint32_t status;
@@ -198,6 +215,8 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 			.n_replicas = msg->replica_num,
 			.replaces = replaces,
 			.is_strict = (msg->flags & PUT_STRICT) != 0,
+			.pin = msg->pin,
+			.pin_ttl_ms = (uint32_t)msg->pin_ttl_ms,
 			.preferred = preferred,
 			.n_preferred = msg->n_preferred,
 		};
@@ -230,8 +249,10 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 			return HANDLE_PARK;
 		}
 		started[i].status = status_of(r);
-		if (r == PUT_E_FULL)
+		if (r == PUT_E_FULL) {
 			counter_add(&master->counters.puts_no_space, 1);
+			say_pinned(master);
+		}
 		if (r == PUT_E_QUOTA)
 			counter_add(&master->counters.puts_over_quota, 1);
 	}
@@ -259,7 +280,8 @@ handle_put_start(struct peer *peer, const struct msg_put_start *msg, struct buf 
 	if (started == NULL)
 		return STATUS_UNAVAILABLE;
 	if (msg->replica_num < 1 || msg->replica_num > REPLICAS_MAX ||
-	    (msg->flags & ~(PUT_REPLACE | PUT_STRICT)) != 0)
+	    (msg->flags & ~(PUT_REPLACE | PUT_STRICT)) != 0 ||
+	    !pin_is_sound(msg->pin, msg->pin_ttl_ms))
 		return STATUS_INVALID;
 	if (parked_goes_first(master) && bytes_from(master, msg, 0) > 0) {
 		master->wants_room = true;

@@ -38,8 +38,9 @@ enum record_kind {
 	RECORD_NEXT_OBJECT_ID,  /* ids below are used up */
 	RECORD_TENANT_SET = 11, /* made, or with other quotas from now on */
 	RECORD_TENANT_REMOVE = 12,
-	RECORD_EVENT = 14,    /* one more; its kind stands in name, its words in host */
-	RECORD_TASK_SET = 15, /* a task is made, or has ended */
+	RECORD_OBJECT_PIN = 13, /* pinned, in another way, or no more */
+	RECORD_EVENT = 14,      /* one more; its kind stands in name, its words in host */
+	RECORD_TASK_SET = 15,   /* a task is made, or has ended */
 	RECORD_TASK_REMOVE,
 	RECORD_JOB_SET, /* a job is made (with its segments), or has come further */
 	RECORD_JOB_REMOVE,
@@ -92,6 +93,7 @@ struct record {
 				      LONGEST_LEASE: ms */
 	uint64_t quota_bytes, quota_objects; /* TENANT_SET, 0: no limit */
 	uint32_t chunk;                      /* CHUNK_* */
+	uint32_t pinned_until_s;             /* OBJECT_ADD, OBJECT_PIN: as in struct object */
 	uint32_t crc;
 	bool has_crc;
 	uint8_t medium, drain; /* SEGMENT_ADD */

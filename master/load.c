@@ -163,6 +163,7 @@ fill_object(const struct loading *loading, struct object *object, const struct r
 	object->put_at_ms = record->put_at_ms;
 	object->crc = record->crc;
 	object->has_crc = record->has_crc;
+	object->pinned_until_s = record->pinned_until_s;
 	for (unsigned i = 0; i < record->n_replicas && r == 0; i++)
 		r = load_replica(loading, object, &record->replicas[i]);
 	if (r < 0)
@@ -298,6 +299,7 @@ load_record(void *arg, const struct record *record)
 	case RECORD_OBJECT_REMOVE:
 	case RECORD_OBJECT_RENAME:
 	case RECORD_OBJECT_ATTR:
+	case RECORD_OBJECT_PIN:
 	case RECORD_REPLICA_REMOVE:
 	case RECORD_SEGMENT_REMOVE:
 	case RECORD_CHUNK_CLOSE:

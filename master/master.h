@@ -47,9 +47,10 @@ struct master_limits {
 	uint64_t ping_ms, client_ttl_ms, client_grace_ms;
 	uint64_t put_wait_ms;
 	uint64_t evict_high_pct, evict_low_pct;
-	uint64_t events_max; /* kept in the books; 0: none are made */
-	bool durable_power;  /* acknowledge only what is synced */
-	bool strict_tenants; /* joining makes no tenant */
+	uint64_t evict_soft_pins; /* 1 or 0 */
+	uint64_t events_max;      /* kept in the books; 0: none are made */
+	bool durable_power;       /* acknowledge only what is synced */
+	bool strict_tenants;      /* joining makes no tenant */
 };
 
 #define PEER_BY_KEY UINT32_MAX /* is nobody's user id */

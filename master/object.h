@@ -53,8 +53,9 @@ struct object {
 		at_lru;     /* of its tenant's ages, front: used last; a ghost: master.ghost_list */
 	uint64_t put_at_ms; /* since 1970 */
 	struct tenant *tenant;
-	uint8_t *attr;    /* owned, attr_len bytes, or NULL */
-	uint32_t used_at; /* of its tenant's ages: the number of its last use */
+	uint8_t *attr;           /* owned, attr_len bytes, or NULL */
+	uint32_t pinned_until_s; /* since 1970; 0: not pinned; PIN_HARD: for ever (pin.h) */
+	uint32_t used_at;        /* of its tenant's ages: the number of its last use */
 	struct key key;
 };
 

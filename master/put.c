@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "master/books.h"
+#include "master/pin.h"
 #include "master/place.h"
 #include "master/task.h"
 #include "transfer/base/err.h"
@@ -315,6 +316,8 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 		.n_wanted = wish->n_replicas,
 		.replaces = wish->replaces,
 		.is_strict = wish->is_strict,
+		.pin = wish->pin,
+		.pin_ttl_ms = wish->pin_ttl_ms,
 	};
 	struct put *put = NULL;
 	int r;
@@ -503,6 +506,7 @@ journal_object(struct master *master, const struct object *object, const struct 
 		.put_at_ms = object->put_at_ms,
 		.crc = object->crc,
 		.has_crc = object->has_crc,
+		.pinned_until_s = object->pinned_until_s,
 		.key = object->key.bytes,
 		.key_len = object->key.len_bytes,
 		.attr = done->attr,
@@ -574,6 +578,7 @@ put_close(struct master *master, struct put *put, const struct put_done *done)
 	object->crc = done->crc;
 	object->has_crc = done->has_crc;
 	object->put_at_ms = done->put_at_ms;
+	object->pinned_until_s = pin_until_s(put->pin, put->pin_ttl_ms, done->put_at_ms);
 	object->batch = master->batch;
 	r = publish(master, object, old, done);
 	if (r < 0)

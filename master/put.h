@@ -36,6 +36,8 @@ struct put {
 	/* as put_start asked: the room of a put begun without any is chosen later */
 	uint8_t n_wanted; /* copies */
 	uint8_t n_preferred;
+	uint8_t pin; /* enum pin, from put_end on */
+	uint32_t pin_ttl_ms;
 	bool replaces, is_strict;
 	bool is_empty; /* no room yet: counted in client.n_empty_puts */
 	uint64_t preferred[REPLICAS_MAX];
@@ -51,6 +53,8 @@ struct put_wish {
 	size_t key_len;
 	uint64_t len_bytes; /* room */
 	uint8_t n_replicas;
+	uint8_t pin;
+	uint32_t pin_ttl_ms;
 	bool replaces, is_strict;
 	bool is_new; /* the index has been asked in this request: it does not hold the key */
 	const uint64_t *preferred; /* segment ids */

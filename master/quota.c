@@ -94,6 +94,28 @@ leased_bytes(const struct master *master, const struct tenant *tenant)
 	return bytes;
 }
 
+/* Bytes of those that cannot go because they are pinned; of many, the ones looked at. */
+static uint64_t
+pinned_bytes(const struct master *master, const struct tenant *tenant)
+{
+	unsigned n = 0;
+	uint64_t bytes = 0;
+
+	for (unsigned i = AGES_SOFT; i < AGES_LISTS; i++) {
+		if (i == AGES_SOFT && master->limits.evict_soft_pins)
+			continue;
+		list_each(&tenant->ages.lists[i], link) {
+			const struct object *object = list_of(link, struct object, at_lru);
+
+			if (n++ >= LOOKS_MAX)
+				break;
+			if (!lease_runs(object, master->now_ms))
+				bytes += object_room_bytes(object);
+		}
+	}
+	return bytes;
+}
+
 static uint64_t
 written_bytes(const struct master *master, const struct tenant *tenant)
 {
@@ -116,7 +138,7 @@ written_bytes(const struct master *master, const struct tenant *tenant)
 void
 quota_say_why(struct master *master, const struct tenant *tenant, uint64_t one_bytes)
 {
-	char wanted[32], charged[32], quota[32], leased[32], written[32], resting[32];
+	char wanted[32], charged[32], quota[32], leased[32], pinned[32], written[32], resting[32];
 
 	if (tenant_has_room(tenant, one_bytes)) {
 		why_refused(master,
@@ -129,11 +151,12 @@ quota_say_why(struct master *master, const struct tenant *tenant, uint64_t one_b
 	}
 	why_refused(master,
 		    "tenant \"%.*s\" wants %s more, and holds %s of its quota of %s: %s leased, %s "
-		    "being written, %s resting",
+		    "pinned, %s being written, %s resting",
 		    NAME_SHOWN_MAX, tenant->name, num_show_bytes(wanted, sizeof(wanted), one_bytes),
 		    num_show_bytes(charged, sizeof(charged), tenant->charged_bytes),
 		    num_show_bytes(quota, sizeof(quota), tenant->quota.bytes),
 		    num_show_bytes(leased, sizeof(leased), leased_bytes(master, tenant)),
+		    num_show_bytes(pinned, sizeof(pinned), pinned_bytes(master, tenant)),
 		    num_show_bytes(written, sizeof(written), written_bytes(master, tenant)),
 		    num_show_bytes(resting, sizeof(resting), tenant->resting_bytes));
 }

@@ -97,6 +97,15 @@ add_replica(struct store_db *db, uint64_t replica_id, const struct replica_recor
 	return add_extents(db, replica_id, replica);
 }
 
+static void
+bind_pin(sqlite3_stmt *stmt, int at, uint32_t until_s)
+{
+	if (until_s > 0)
+		bind_u64(stmt, at, until_s);
+	else
+		sqlite3_bind_null(stmt, at);
+}
+
 static int
 object_add(struct store_db *db, const struct record *record)
 {
@@ -113,6 +122,7 @@ object_add(struct store_db *db, const struct record *record)
 	else
 		sqlite3_bind_null(stmt, 6);
 	bind_blob_or_null(stmt, 7, record->attr, record->attr_len);
+	bind_pin(stmt, 8, record->pinned_until_s);
 	rc = store_db_exec(db, STMT_object_add);
 
 	for (uint64_t i = 0; i < record->n_replicas && rc == SQLITE_OK; i++)
@@ -146,6 +156,14 @@ object_attr(struct store_db *db, const struct record *record)
 	bind_blob_or_null(db->stmts[STMT_object_attr], 1, record->attr, record->attr_len);
 	bind_u64(db->stmts[STMT_object_attr], 2, record->object_id);
 	return store_db_exec(db, STMT_object_attr);
+}
+
+static int
+object_pin(struct store_db *db, const struct record *record)
+{
+	bind_pin(db->stmts[STMT_object_pin], 1, record->pinned_until_s);
+	bind_u64(db->stmts[STMT_object_pin], 2, record->object_id);
+	return store_db_exec(db, STMT_object_pin);
 }
 
 static int
@@ -335,6 +353,8 @@ store_apply(struct store_db *db, const struct record *record)
 		return object_rename(db, record);
 	case RECORD_OBJECT_ATTR:
 		return object_attr(db, record);
+	case RECORD_OBJECT_PIN:
+		return object_pin(db, record);
 	case RECORD_REPLICA_REMOVE:
 		return replica_remove(db, record);
 	case RECORD_SEGMENT_ADD:

@@ -34,9 +34,11 @@
 	STATEMENT(cluster_next_object_id, ":object_id")                                            \
 	STATEMENT(cluster_lease, ":lease_ms")                                                      \
 	STATEMENT(cluster_sync, "")                                                                \
-	STATEMENT(object_add, ":object_id:tenant_id:key:len_bytes:put_at_ms:crc:attr")             \
+	STATEMENT(object_add,                                                                      \
+		  ":object_id:tenant_id:key:len_bytes:put_at_ms:crc:attr:pinned_until_s")          \
 	STATEMENT(object_remove, ":object_id")                                                     \
 	STATEMENT(object_rename, ":key:object_id")                                                 \
+	STATEMENT(object_pin, ":pinned_until_s:object_id")                                         \
 	STATEMENT(object_attr, ":attr:object_id")                                                  \
 	STATEMENT(replica_add, ":replica_id:segment_id:offset_bytes")                              \
 	STATEMENT(replica_remove, ":object_id:segment_id")                                         \

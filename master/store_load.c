@@ -280,7 +280,8 @@ static bool
 read_object(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
 {
 	struct cursor key, attr = {0};
-	uint64_t crc = 0;
+	uint64_t crc = 0, pinned_until_s = 0;
+	bool is_pinned = sqlite3_column_type(stmt, 7) != SQLITE_NULL;
 	bool has_attr = sqlite3_column_type(stmt, 6) != SQLITE_NULL;
 
 	*ret = (struct record){.kind = RECORD_OBJECT_ADD, .object_id = loader->objects.id};
@@ -290,7 +291,8 @@ read_object(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
 	    !number(stmt, 3, OBJECT_LEN_MAX, &ret->len_bytes) ||
 	    !number(stmt, 4, INT64_MAX, &ret->put_at_ms) ||
 	    (ret->has_crc && !number(stmt, 5, UINT32_MAX, &crc)) ||
-	    (has_attr && !bytes(stmt, 6, SQLITE_BLOB, ATTR_MAX, &attr)))
+	    (has_attr && !bytes(stmt, 6, SQLITE_BLOB, ATTR_MAX, &attr)) ||
+	    (is_pinned && (!number(stmt, 7, UINT32_MAX, &pinned_until_s) || pinned_until_s == 0)))
 		return broken(loader, "an object has a value out of range", ret->object_id);
 	if (!bytes(stmt, 2, SQLITE_BLOB, KEY_MAX, &key) || cursor_left(&key) == 0 ||
 	    memchr(key.at, 0, cursor_left(&key)) != NULL)
@@ -303,6 +305,7 @@ read_object(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
 	ret->attr = attr.at;
 	ret->attr_len = (uint16_t)cursor_left(&attr);
 	ret->crc = (uint32_t)crc;
+	ret->pinned_until_s = (uint32_t)pinned_until_s;
 	return true;
 }
 

@@ -9,6 +9,12 @@
 #include "core/cli/listing.h"
 #include "transfer/base/num.h"
 
+static const char *
+pin_word(uint32_t pin)
+{
+	return pin == TIFFIN_HARD_PIN ? "hard" : pin == TIFFIN_SOFT_PIN ? "soft" : "none";
+}
+
 static void
 print_json(struct json *json, const char *key, const struct tiffin_stat *stat)
 {
@@ -17,6 +23,8 @@ print_json(struct json *json, const char *key, const struct tiffin_stat *stat)
 	listing_json_stat(json, stat);
 	json_u64(json, "n_replicas", stat->n_replicas);
 	json_u64(json, "lease_left_ms", stat->lease_left_ms);
+	json_text(json, "pin", pin_word(stat->pin));
+	json_u64(json, "pin_left_ms", stat->pin_left_ms);
 	json_bool(json, "has_keys_below", stat->is_prefix);
 	json_base64(json, "attr_base64", stat->attr, stat->attr_bytes);
 	json_close(json);
@@ -42,6 +50,11 @@ print_text(const char *key, const struct tiffin_stat *stat)
 		       num_show_ms(left, sizeof(left), stat->lease_left_ms));
 	else
 		puts("lease       none");
+	if (stat->pin == TIFFIN_SOFT_PIN)
+		printf("pin         soft, for %s\n",
+		       num_show_ms(left, sizeof(left), stat->pin_left_ms));
+	else
+		printf("pin         %s\n", pin_word(stat->pin));
 	printf("attributes  %zu bytes\n", stat->attr_bytes);
 	printf("keys below  %s\n", stat->is_prefix ? "yes" : "no");
 }

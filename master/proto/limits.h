@@ -23,4 +23,7 @@
 #define PARKED_MAX       256         /* requests that wait for room */
 #define PARKED_BYTES_MAX (16u << 20) /* of those requests together */
 
+#define PIN_TTL_DEFAULT_MS 1800000u  /* of a soft pin */
+#define PIN_TTL_MAX_MS     86400000u /* a day */
+
 #endif

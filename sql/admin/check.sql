@@ -34,6 +34,7 @@ SELECT 'a value is out of range', object_id, 'object'
     OR put_at_ms < 0
     OR crc NOT BETWEEN 0 AND 4294967295
     OR length(attr) NOT BETWEEN 1 AND 4096
+    OR pinned_until_s NOT BETWEEN 1 AND 4294967295
 
 UNION ALL
 SELECT 'a value is out of range', replica_id, 'replica'

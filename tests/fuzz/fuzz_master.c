@@ -156,7 +156,14 @@ read_step(struct story *s, struct end *end)
 	struct rec_lease lease = {s->leases.ids[at], (uint32_t)s->leases.also[at]};
 	uint32_t lease_ms = next_u8(s) * 40u;
 
-	switch (next_below(s, 6)) {
+	switch (next_below(s, 7)) {
+	case 6:
+		if (how % 4 == 0)
+			SEND(s, end, unpin, .n_keys = 2, .keys = keys);
+		else
+			SEND(s, end, pin, .pin = how % 4, .pin_ttl_ms = how % 2 ? how : 0,
+			     .n_keys = 2, .keys = keys);
+		break;
 	case 0:
 		SEND(s, end, exist, .n_keys = 2, .keys = keys);
 		break;

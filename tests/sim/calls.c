@@ -134,6 +134,10 @@ some_options(bool *ret_replaces)
 	};
 
 	*ret_replaces = (options.flags & TIFFIN_REPLACE) != 0;
+	if (sim_chance(8)) {
+		options.flags |= TIFFIN_SOFT_PIN;
+		options.pin_ttl_ms = sim_between(1, 20000);
+	}
 	return options;
 }
 
@@ -299,6 +303,26 @@ do_rename(struct user *user)
 	sim_say("user %u rename \"%s\" to \"%s\": %s", user->index, ledger_key(from),
 		ledger_key(to), r == 0 ? "OK" : tiffin_errname(r));
 	close_deed(&call, deed, "rename", r);
+}
+
+/* A pin changes nothing that the ledger knows of.  Hard ones are few: they fill the store. */
+static void
+do_pin(struct user *user)
+{
+	unsigned key = some_key(user);
+	bool is_hard = sim_chance(20), is_off = sim_chance(3);
+	struct call call = call_begin(user);
+	int r = is_off ? tiffin_unpin(user->client, ledger_key(key))
+		       : tiffin_pin(user->client, ledger_key(key),
+				    is_hard ? TIFFIN_HARD_PIN : TIFFIN_SOFT_PIN,
+				    is_hard ? 0 : sim_between(1, 20000));
+
+	if (user->proc.is_dead)
+		return;
+	if (r == TIFFIN_E_NOT_FOUND)
+		ledger_missed(key, call.t0);
+	else if (r != 0)
+		judge_error(&call, "pin", key, r);
 }
 
 static void
@@ -517,7 +541,7 @@ static void (*const calls[])(struct user *user) = {
 	do_put,    do_put,       do_put,       do_get,    do_get,    do_get,
 	do_range,  do_put_batch, do_get_batch, do_remove, do_rename, do_stat,
 	do_list,   do_view,      do_view,      do_view,   do_stream, do_quota,
-	do_tenant, do_relocate,  do_relocate,  do_drain,
+	do_tenant, do_relocate,  do_relocate,  do_drain,  do_pin,
 };
 
 void

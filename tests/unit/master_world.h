@@ -105,6 +105,7 @@ world_setup(void **state)
 		.put_wait_ms = 2000,
 		.evict_high_pct = 100,
 		.evict_low_pct = 90,
+		.evict_soft_pins = 1,
 	};
 	assert_int_equal(world_open(w), 0);
 	*state = w;

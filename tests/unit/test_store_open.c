@@ -261,7 +261,8 @@ version_1__becomes_the_newest__and_loses_nothing(void **state)
 		     "INSERT INTO none SELECT sum(drain) FROM segment");
 	box_sql(box, "CREATE TEMP TABLE one (n CHECK (n = 1));"
 		     "INSERT INTO one SELECT count(*) FROM v_tenant WHERE n_objects = 2 AND "
-		     "object_bytes = 600 AND stored_bytes = 1024");
+		     "object_bytes = 600 AND stored_bytes = 1024;"
+		     "INSERT INTO one SELECT 1 + count(*) FROM v_pin");
 }
 
 static void

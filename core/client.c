@@ -215,7 +215,8 @@ note_joins(struct tiffin_client *client)
 	if (is_again)
 		client->rejoined_at_ns = clock_ns(client->clock);
 	is_again = is_again && client->n_joins > 0 &&
-		   (!session.was_known || session.master_epoch != client->master_epoch);
+		   (session.fresh_join > client->n_joins ||
+		    session.master_epoch != client->master_epoch);
 	client->n_joins = session.n_joins;
 	client->master_epoch = session.master_epoch;
 	lock_drop(&client->lock);

@@ -241,7 +241,7 @@ note_joins(struct keep *keep)
 	keep->link->ops->session(keep->link, &session);
 	if (session.n_joins == keep->n_joins)
 		return;
-	if (!session.was_known || session.master_epoch != keep->master_epoch)
+	if (session.fresh_join > keep->n_joins || session.master_epoch != keep->master_epoch)
 		keep->is_mounted = false;
 	keep->n_joins = session.n_joins;
 	keep->master_epoch = session.master_epoch;

@@ -230,6 +230,26 @@ mount__after_a_broken_line_to_the_same_master__is_not_said_again(void **state)
 }
 
 static void
+mount__after_a_join_that_nobody_looked_at_and_another__is_said_again(void **state)
+{
+	struct world *w = *state;
+	const struct lent_config config = {.size_bytes = 1 << 20};
+	struct serve *none = NULL;
+	struct lent *lent;
+
+	assert_int_equal(lent_open(&config, &w->rand, &lent), 0);
+	assert_int_equal(mount_add(w->client, "mine", &lent, &none, UINT64_MAX), 0);
+
+	world_rejoin(w);
+	w->session.n_joins++;
+	w->session.was_known = true; /* by the join just before */
+	client_tick(w->client);
+
+	assert_int_equal(w->n_heard[MSG_mount_segment], 2);
+	mount_close_all(w->client, UINT64_MAX);
+}
+
+static void
 mount__with_bad_options__answers_invalid(void **state)
 {
 	struct world *w = *state;
@@ -317,6 +337,7 @@ main(void)
 		world_test(mount__of_memory_lent_before__voids_grants_of_before),
 		world_test(mount__refused__tells_of_the_same_former_master_when_it_is_said_again),
 		world_test(mount__after_a_broken_line_to_the_same_master__is_not_said_again),
+		world_test(mount__after_a_join_that_nobody_looked_at_and_another__is_said_again),
 		world_test(mount__with_bad_options__answers_invalid),
 		world_test(registered_memory__may_not_overlap),
 		cmocka_unit_test(open__with_bad_options__answers_invalid_and_says_which),

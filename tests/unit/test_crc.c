@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "transfer/base/crc.h"
 #include "transfer/base/rand.h"
@@ -167,6 +170,46 @@ copy__copies_and_sums(void **state)
 	}
 }
 
+#ifdef __x86_64__
+#define IN_USE_AVX     (1u << 2)
+#define IN_USE_AVX_512 (1u << 6)
+
+/* tells_use -- can the processor say which registers are in use? */
+static bool
+tells_use(void)
+{
+	uint32_t a, b, c, d;
+
+	return __builtin_cpu_supports("avx") && __get_cpuid_count(13, 1, &a, &b, &c, &d) &&
+	       (a & (1u << 2)) != 0;
+}
+
+static uint32_t
+in_use(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+	return low;
+}
+#endif
+
+static void
+sum__of_many_bytes__leaves_no_wide_register_in_use(void **state)
+{
+	(void)state;
+#ifdef __x86_64__
+	static uint8_t bytes[1 << 16];
+
+	if (!tells_use())
+		skip();
+	crc_of(0, bytes, sizeof(bytes));
+	assert_int_equal(in_use() & (IN_USE_AVX | IN_USE_AVX_512), 0);
+#else
+	skip();
+#endif
+}
+
 int
 main(void)
 {
@@ -181,6 +224,7 @@ main(void)
 		cmocka_unit_test(join__of_more_bytes_than_any_memory_has__still_adds_up),
 		cmocka_unit_test(join__is_associative),
 		cmocka_unit_test(copy__copies_and_sums),
+		cmocka_unit_test(sum__of_many_bytes__leaves_no_wide_register_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

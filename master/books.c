@@ -256,6 +256,29 @@ lease_break(const struct master *master, struct object *object)
 	object->n_holders = 1; /* those of before, who never release this round */
 }
 
+/* Nobody renews by a ghost any more.  No round has the number 0; a next number might be one that
+ * the object itself, which lives on under the same id, has given out. */
+static void
+lease_end_round(struct object *ghost)
+{
+	ghost->lease_id = 0;
+	ghost->n_holders = 1;
+}
+
+/*
+ * lease_break, and for an object of which a copy was moved away: who still renews by that one's
+ * ghost may have been told of this copy, too.
+ */
+static void
+lease_break_all(const struct master *master, struct object *object)
+{
+	struct object *ghost = map_get(&master->ghosts, object->id);
+
+	lease_break(master, object);
+	if (ghost != NULL && ghost != object)
+		lease_end_round(ghost);
+}
+
 /* ---- ghosts: removed, but somebody still reads them under a lease ---- */
 
 static void
@@ -320,6 +343,7 @@ books_scrap(struct master *master, struct object *object, enum replica_state to)
 			replica_move(rep, to);
 		return;
 	}
+	lease_break_all(master, object);
 	while (object->replicas != NULL)
 		drop_stored(master, object, object->replicas, to);
 	object_free(object);
@@ -339,7 +363,7 @@ books_ghost_drop(struct master *master, struct replica *rep)
 
 	assert(object->is_ghost);
 
-	lease_break(master, object);
+	lease_end_round(object);
 	books_rest(master, rep, &terms);
 	object_drop_replica(object, rep);
 	if (object->replicas != NULL)
@@ -391,7 +415,7 @@ books_part(struct master *master, struct object *object, struct replica *rep)
 	object->batch = master->batch;
 	segment->leave_until_ms = num_max(segment->leave_until_ms, object->lease_until_ms);
 	if (!lease_runs(object, master->now_ms) || ghost_of(master, object, rep) < 0) {
-		lease_break(master, object);
+		lease_break_all(master, object);
 		drop_stored(master, object, rep, REPLICA_REMOVED);
 		return;
 	}
@@ -460,7 +484,7 @@ books_lose(struct master *master, struct replica *rep)
 	if (r < 0)
 		return err_up(r);
 	counter_sub(&master->counters.object_bytes, object->len_bytes);
-	lease_break(master, object);
+	lease_break_all(master, object);
 	drop_stored(master, object, rep, REPLICA_FAILED);
 	return 0;
 }
@@ -547,7 +571,7 @@ lease_grant(struct master *master, struct object *object, uint64_t len_ms)
 bool
 lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms)
 {
-	if (object->lease_id != lease_id || !lease_runs(object, master->now_ms))
+	if (lease_id == 0 || object->lease_id != lease_id || !lease_runs(object, master->now_ms))
 		return false;
 	lease_stretch(master, object, len_ms);
 	return true;
@@ -556,7 +580,7 @@ lease_renew(struct master *master, struct object *object, uint32_t lease_id, uin
 void
 lease_release(struct master *master, struct object *object, uint32_t lease_id)
 {
-	if (object->lease_id != lease_id || !lease_runs(object, master->now_ms))
+	if (lease_id == 0 || object->lease_id != lease_id || !lease_runs(object, master->now_ms))
 		return;
 	if (object->n_holders > 0 && --object->n_holders == 0)
 		object->lease_until_ms = 0;

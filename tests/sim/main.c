@@ -20,6 +20,7 @@
 #include "tests/sim/ledger.h"
 #include "tests/sim/line.h"
 #include "tests/sim/user.h"
+#include "tests/sim/worker.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
@@ -317,7 +318,8 @@ main(int argc, char **argv)
 		run(seed, n_steps);
 		printf("seed %" PRIu64 ": ok\n", seed);
 	}
-	printf("%" PRIu64 " answers checked, %" PRIu64 " late pieces landed\n", ledger_n_checked(),
-	       ferry_n_late());
+	printf("%" PRIu64 " answers checked, %" PRIu64 " late pieces landed, %" PRIu64
+	       " tasks carried out\n",
+	       ledger_n_checked(), ferry_n_late(), worker_n_done());
 	return 0;
 }

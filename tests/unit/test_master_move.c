@@ -67,12 +67,45 @@ move__and_removal_of_an_object_that_is_read__both_under_their_leases(void **stat
 	later = end_get(c.user, "k");
 	assert_int_equal(end_remove(c.user, "k", true), STATUS_OK);
 
-	/* the first ghost may be renewed; the second copy rests for what was promised */
-	assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_OK);
+	/* one ghost an id: the other copy rests for what was promised, and nobody may renew, for
+	 * the master does not know who was told of which copy */
+	assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_LEASE_EXPIRED);
+	assert_true(seg(w, 1)->n_replicas == 1); /* its readers' promise runs on */
 	assert_true(seg(w, 2)->resting_bytes >= LEN);
 	assert_int_equal(end_renew(c.user, later.object_id, later.lease_id), STATUS_LEASE_EXPIRED);
 	world_pass_ms(w, 6000);
 	assert_int_equal(seg(w, 2)->resting_bytes, 0);
+}
+
+/* Told of two copies; both are moved away, one after the other. */
+static void
+move__of_both_copies_that_a_reader_knows__ends_its_lease(void **state)
+{
+	struct world *w = *state;
+	struct cast c = cast_of(w);
+	struct end *third = world_join(w, 3), *fourth = world_join(w, 4);
+	struct rec_object_place place;
+
+	(void)end_copy(c.user, "k", 2);
+	assert_int_equal(end_carry_out(c.b), STATUS_OK);
+	place = end_get(c.user, "k");
+	assert_int_equal(place.n_replicas, 2);
+	assert_int_equal(end_mount(third, 3, 1, 8 * MIB), STATUS_OK);
+	assert_int_equal(end_mount(fourth, 4, 1, 8 * MIB), STATUS_OK);
+	end_work(third);
+	end_work(fourth);
+
+	end_move(c.user, "k", 1, 3);
+	assert_int_equal(end_carry_out(third), STATUS_OK);
+	assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_OK);
+	end_move(c.user, "k", 2, 4);
+	assert_int_equal(end_carry_out(fourth), STATUS_OK);
+
+	/* the place of its second copy is to be free some time */
+	assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_LEASE_EXPIRED);
+	world_pass_ms(w, 6000);
+	assert_int_equal(alloc_used_bytes(seg(w, 1)->alloc), 0);
+	assert_int_equal(alloc_used_bytes(seg(w, 2)->alloc), 0);
 }
 
 static void
@@ -166,6 +199,7 @@ main(void)
 		WORLD_TEST(
 			move__of_an_object_that_is_read__keeps_the_old_copy_as_long_as_the_lease_is_renewed),
 		WORLD_TEST(move__and_removal_of_an_object_that_is_read__both_under_their_leases),
+		WORLD_TEST(move__of_both_copies_that_a_reader_knows__ends_its_lease),
 		WORLD_TEST(move__of_the_last_copy_to_a_full_place__keeps_the_copy),
 		WORLD_TEST(query__walks_all_tasks_by_id_with_a_cursor),
 		WORLD_TEST(tasks__more_than_a_worker_takes_at_once__are_carried_out_in_turn),

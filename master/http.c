@@ -115,7 +115,8 @@ is_host_ours(const struct http *http, struct MHD_Connection *conn)
 		return true;
 	len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
 	return (len == 9 && strncasecmp(host, "localhost", len) == 0) ||
-	       (len == 5 && strncmp(host, "[::1]", len) == 0) || strncmp(host, "127.", 4) == 0;
+	       (len == 5 && strncmp(host, "[::1]", len) == 0) ||
+	       (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == len);
 }
 
 static enum MHD_Result

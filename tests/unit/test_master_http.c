@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What is read by HTTP: the pages, made from a master without sockets. */
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "master/http.h"
 #include "master/http_page.h"
 #include "tests/unit/master_world.h"
@@ -249,6 +253,56 @@ an_address__is_judged_before_it_is_served(void **state)
 	loop_free(loop);
 }
 
+/* status_for -- of a page that is not there, asked for by that name of the host. */
+static int
+status_for(uint16_t port, const char *host)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+				   .sin_port = htons(port),
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), status = 0;
+	char words[256];
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	snprintf(words, sizeof(words), "GET /none HTTP/1.1\r\nHost: %s\r\n\r\n", host);
+	assert_int_equal(send(fd, words, strlen(words), 0), (ssize_t)strlen(words));
+	n = recv(fd, words, sizeof(words) - 1, 0);
+	close(fd);
+	assert_true(n > 0);
+	words[n] = '\0';
+	assert_int_equal(sscanf(words, "HTTP/1.1 %d", &status), 1);
+	return status;
+}
+
+static void
+a_name_of_somebody_else__is_not_served_on_a_local_address(void **state)
+{
+	struct http *http = NULL;
+	char why[256];
+	struct asks *asks;
+	struct loop *loop;
+
+	(void)state;
+	assert_int_equal(loop_new(&loop), 0);
+	assert_int_equal(asks_new(loop, &asks), 0);
+	assert_int_equal(http_new(asks, "127.0.0.1:0", false, &http, why, sizeof(why)), 0);
+
+	assert_int_equal(status_for(http_port(http), "127.0.0.1"), 404);
+	assert_int_equal(status_for(http_port(http), "127.1.2.3:9003"), 404);
+	assert_int_equal(status_for(http_port(http), "LocalHost:9003"), 404);
+	assert_int_equal(status_for(http_port(http), "[::1]:9003"), 404);
+	assert_int_equal(status_for(http_port(http), "example.com"), 403);
+	assert_int_equal(status_for(http_port(http), "127.example.com"), 403);
+	assert_int_equal(status_for(http_port(http), "127.0.0.1.example.com:9003"), 403);
+
+	asks_close(asks);
+	http_free(http);
+	asks_free(asks);
+	loop_free(loop);
+}
+
 #define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
 int
@@ -265,6 +319,7 @@ main(void)
 		WITH_WORLD(many_keys_asked_for__are_answered_one_by_one),
 		WITH_WORLD(what_is_not_committed_yet__is_not_told),
 		cmocka_unit_test(an_address__is_judged_before_it_is_served),
+		cmocka_unit_test(a_name_of_somebody_else__is_not_served_on_a_local_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

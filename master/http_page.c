@@ -11,8 +11,10 @@
 #include "master/books.h"
 #include "transfer/base/err.h"
 
-#define KEYS_A_PIECE 1024
-#define WORD_BYTES   2048 /* the longest that is said at once, keys aside */
+#define KEYS_A_PIECE  1024
+#define ASKED_A_PIECE 64          /* keys looked up ... */
+#define PIECE_BYTES   (64u << 10) /* ... until so much is said of them */
+#define WORD_BYTES    2048        /* the longest that is said at once, keys aside */
 
 enum { OK = 200, NOT_FOUND = 404, NOT_READY = 503 };
 
@@ -251,26 +253,25 @@ say_looked_up(struct http_page *page, struct master *master, const char *key, si
 	return r == 0 ? say(page, "}") : r;
 }
 
-/* At most as many as fit the URL of a request. */
+/* A copy of many extents is long, and may be asked for as often as fits a URL: so in pieces. */
 static int
 gather_batch(struct http_page *page, struct master *master)
 {
-	const char *at = page->argument;
-	int r = say(page, "{\"success\":true,\"data\":{");
+	int r = page->at == 0 ? say(page, "{\"success\":true,\"data\":{") : 0;
 
-	page->is_whole = true;
-	while (r == 0) {
-		size_t len = strcspn(at, ",");
+	for (int n = 0; r == 0 && !page->is_whole; n++) {
+		const char *key = page->argument + page->at;
+		size_t len = strcspn(key, ",");
 
-		r = say_looked_up(page, master, at, len);
-		at += len;
-		if (*at == '\0')
+		if (n == ASKED_A_PIECE || (n > 0 && buf_len(&page->text) >= PIECE_BYTES))
 			break;
-		at++;
+		r = say_looked_up(page, master, key, len);
+		page->is_whole = key[len] == '\0';
+		page->at += len + !page->is_whole;
 		if (r == 0)
-			r = say(page, ",");
+			r = say(page, page->is_whole ? "}}\n" : ",");
 	}
-	return r == 0 ? say(page, "}}\n") : r;
+	return r;
 }
 
 #define TEXT "text/plain; version=0.0.4; charset=utf-8"

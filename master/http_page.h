@@ -40,6 +40,7 @@ struct http_page {
 	bool wants_words; /* metrics are whole and no text yet */
 	uint16_t last_len;
 	uint8_t last[KEY_MAX]; /* the key told last */
+	size_t at;             /* so much of the argument is answered */
 };
 
 void http_page_init(struct http_page *page, const struct http_route *route, const char *argument,

@@ -209,6 +209,29 @@ many_keys_asked_for__are_answered_one_by_one(void **state)
 }
 
 static void
+many_keys_asked_for__are_told_in_pieces_that_do_not_hold_up_the_loop(void **state)
+{
+	struct world *w = *state;
+	char keys[2 * 1000];
+	size_t n_told = 0;
+	struct got got;
+
+	for (size_t i = 0; i < sizeof(keys); i += 2) {
+		keys[i] = 'a';
+		keys[i + 1] = ',';
+	}
+	keys[sizeof(keys) - 1] = '\0';
+	got = get(w, "/batch_query_keys", keys, NULL);
+
+	assert_true(got.n_pieces >= 1000 / 64);
+	for (const char *at = got.text; (at = strstr(at, "no such key")) != NULL; at++)
+		n_told++;
+	assert_int_equal(n_told, 1000);
+	assert_string_equal(got.text + strlen(got.text) - 3, "}}\n");
+	free(got.text);
+}
+
+static void
 what_is_not_committed_yet__is_not_told(void **state)
 {
 	struct world *w = *state;
@@ -317,6 +340,7 @@ main(void)
 		WITH_WORLD(many_keys__are_gathered_in_pieces),
 		WITH_WORLD(a_key__is_told_with_its_copies_and_takes_no_lease),
 		WITH_WORLD(many_keys_asked_for__are_answered_one_by_one),
+		WITH_WORLD(many_keys_asked_for__are_told_in_pieces_that_do_not_hold_up_the_loop),
 		WITH_WORLD(what_is_not_committed_yet__is_not_told),
 		cmocka_unit_test(an_address__is_judged_before_it_is_served),
 		cmocka_unit_test(a_name_of_somebody_else__is_not_served_on_a_local_address),

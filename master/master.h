@@ -123,6 +123,7 @@ struct master {
 	uint64_t sweep_wait_ms; /* what that one asked for */
 	uint64_t stalled_ms; /* sum of the loop's own delays: nobody is called silent for these */
 	uint64_t next_object_id, reserved_object_id;
+	uint64_t reserved_batch; /* ids are told once it is synced */
 	uint64_t hash_seed;
 	uint64_t longest_lease_ms;    /* that a reader may hold, also from before this start; as in
 					 the books */

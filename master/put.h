@@ -142,6 +142,9 @@ void put_land(struct master *master, struct put *put, struct replica *rep);
 
 /* What put.c and put_copy.c share. */
 int put_reserve_id(struct master *master) MUST_CHECK;
+
+/* put_hold_id -- the answer at hand tells an id: it waits until that is reserved on the disk. */
+void put_hold_id(struct master *master);
 int put_claim(struct master *master, const struct replica *rep) MUST_CHECK;
 void put_lease_anew(struct master *master, struct put *put);
 struct object *put_detach(struct master *master, struct put *put);

@@ -27,15 +27,27 @@ put_reserve_id(struct master *master)
 				.object_id = master->next_object_id + IDS_RESERVED};
 	int r;
 
-	if (master->next_object_id < master->reserved_object_id)
+	if (master->next_object_id < master->reserved_object_id) {
+		put_hold_id(master);
 		return 0;
+	}
 	r = books_journal(master, &record);
 	if (r < 0)
 		return err_up(r);
 	master->journal.wants_sync = true;
 	master->hold_sync = true;
 	master->reserved_object_id = record.object_id;
+	master->reserved_batch = master->batch;
 	return 0;
+}
+
+void
+put_hold_id(struct master *master)
+{
+	if (master->reserved_batch <= master->progress.synced)
+		return;
+	books_hold(master, master->reserved_batch);
+	master->hold_sync = true;
 }
 
 static int

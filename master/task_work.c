@@ -89,6 +89,7 @@ task_fetch(struct master *master, struct client *client)
 	client->n_offers--;
 	task->state = TASK_RUNNING;
 	put_take(master, task->put);
+	put_hold_id(master);
 	return task;
 }
 

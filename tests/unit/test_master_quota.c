@@ -97,7 +97,7 @@ put_over_quota__while_all_is_leased__is_refused_and_says_so(void **state)
 
 	assert_reply_why(&rep,
 			 "\"a\" wants 4.0 MiB more, and holds 6.0 MiB of its quota of 8.0 MiB");
-	assert_reply_why(&rep, "6.0 MiB leased, 0 B being written, 0 B resting");
+	assert_reply_why(&rep, "6.0 MiB leased, 0 B pinned, 0 B being written, 0 B resting");
 	assert_int_equal(end_exist(end, "k"), STATUS_OK);
 }
 
@@ -135,7 +135,7 @@ put_over_quota__after_its_time__says_what_is_written_and_what_rests(void **state
 	end_start(end, "slow", 5 * MIB, 0, &status);
 	assert_int_equal(start_patiently(end, "l", 4 * MIB, 1, &rep), STATUS_QUOTA_EXCEEDED);
 
-	assert_reply_why(&rep, "0 B leased, 5.0 MiB being written, 2.0 MiB resting");
+	assert_reply_why(&rep, "0 B leased, 0 B pinned, 5.0 MiB being written, 2.0 MiB resting");
 	assert_int_equal(counter_get(&w->master->counters.puts_over_quota), 1);
 }
 

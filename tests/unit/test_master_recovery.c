@@ -77,7 +77,8 @@ REFUSED(two_replicas_on_one_segment__are_refused,
 	"UPDATE replica SET segment_id = 1, offset_bytes = "
 	"20000000 WHERE segment_id = 2 AND replica_id % 8 = 1")
 REFUSED(replicas_that_overlap__are_refused,
-	"INSERT INTO object SELECT object_id + 100, tenant_id, x'7a', len_bytes, put_at_ms, crc, "
+	"INSERT INTO object (object_id, tenant_id, key, len_bytes, put_at_ms, crc, attr) "
+	"SELECT object_id + 100, tenant_id, x'7a', len_bytes, put_at_ms, crc, "
 	"attr "
 	"FROM object WHERE key = CAST('one' AS BLOB);"
 	"UPDATE cluster SET next_object_id = next_object_id + 1000;"

@@ -155,9 +155,11 @@ read_step(struct story *s, struct end *end)
 	size_t at = next_past(s, &s->leases);
 	struct rec_lease lease = {s->leases.ids[at], (uint32_t)s->leases.also[at]};
 	uint32_t lease_ms = next_u8(s) * 40u;
+	uint8_t how;
 
 	switch (next_below(s, 7)) {
 	case 6:
+		how = next_u8(s);
 		if (how % 4 == 0)
 			SEND(s, end, unpin, .n_keys = 2, .keys = keys);
 		else

@@ -40,6 +40,19 @@ int handle_fates(struct buf *out, const uint32_t *statuses, uint32_t n);
 struct rec_grant handle_grant(const struct put *put, const struct segment *segment,
 			      struct extent extent);
 
+/* handle_listed -- what a list tells of an object; its spans are the object's. */
+static inline struct rec_listed
+handle_listed(const struct object *object)
+{
+	return (struct rec_listed){
+		.key = span_of(object->key.bytes, object->key.len_bytes),
+		.object_id = object->id,
+		.len_bytes = object->len_bytes,
+		.put_at_ms = object->put_at_ms,
+		.attr = span_of(object->attr, object->attr_len),
+	};
+}
+
 /* handle_statuses -- room for n statuses in the request's arena; NULL: no memory. */
 static inline uint32_t *
 handle_statuses(struct peer *peer, uint32_t n)

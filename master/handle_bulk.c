@@ -148,11 +148,9 @@ handle_remove_by_prefix(struct peer *peer, const struct msg_remove_by_prefix *ms
 int
 handle_remove_all(struct peer *peer, const struct msg_remove_all *msg, struct buf *out)
 {
-	const struct which which = {.prefix = {0}, .after = msg->after};
-	struct stretch stretch;
-	int status = collect(peer, &which, &stretch);
+	const struct msg_remove_by_prefix all = {.force = msg->force, .after = msg->after};
 
-	return status != STATUS_OK ? status : remove_stretch(peer, &stretch, msg->force != 0, out);
+	return handle_remove_by_prefix(peer, &all, out);
 }
 
 int
@@ -166,18 +164,6 @@ handle_remove_by_regex(struct peer *peer, const struct msg_remove_by_regex *msg,
 }
 
 /* ---- lists ---- */
-
-static struct rec_listed
-listed(const struct object *object)
-{
-	return (struct rec_listed){
-		.key = span_of(object->key.bytes, object->key.len_bytes),
-		.object_id = object->id,
-		.len_bytes = object->len_bytes,
-		.put_at_ms = object->put_at_ms,
-		.attr = span_of(object->attr, object->attr_len),
-	};
-}
 
 /* Attributes may make a page too long: it ends behind the first key that does so. */
 int
@@ -201,7 +187,7 @@ handle_list_by_regex(struct peer *peer, const struct msg_list_by_regex *msg, str
 		const struct object *object = stretch.objects[rep.n_listed];
 
 		books_hold(peer->master, object->batch);
-		recs[rep.n_listed++] = listed(object);
+		recs[rep.n_listed++] = handle_listed(object);
 		n_bytes += object->key.len_bytes + object->attr_len;
 	}
 	if (rep.n_listed < stretch.n_objects) {

@@ -261,15 +261,8 @@ tell_listed(struct master *master, struct buf *out, struct key *key, uint32_t n_
 	if (n_prefix ==
 	    key->len_bytes) /* the prefix is a key as well: a directory's own attributes */
 		rec.attr = span_of(object->attr, object->attr_len);
-	if (n_prefix == 0) {
-		rec = (struct rec_listed){
-			.key = span_of(key->bytes, key->len_bytes),
-			.object_id = object->id,
-			.len_bytes = object->len_bytes,
-			.put_at_ms = object->put_at_ms,
-			.attr = span_of(object->attr, object->attr_len),
-		};
-	}
+	if (n_prefix == 0)
+		rec = handle_listed(object);
 	return rec_listed_encode(out, &rec);
 }
 

@@ -5,9 +5,8 @@
 
 #include "core/cli/command.h"
 #include "core/cli/json.h"
+#include "core/cli/space_bar.h"
 #include "transfer/base/num.h"
-
-#define BAR_WIDTH 30
 
 struct opts {
 	bool all;
@@ -90,32 +89,16 @@ print_json(const struct cli *cli, struct tiffin_client *client, const struct sta
 	return r < 0 ? cli_fail(cli, r, NULL) : CLI_OK;
 }
 
-/* show_bar -- '#' used, '~' resting, '-' free. */
-static void
-show_bar(char bar[BAR_WIDTH + 1], const struct tiffin_space *space)
-{
-	double size = space->size_bytes > 0 ? (double)space->size_bytes : 1;
-	size_t n_used = (size_t)((double)space->used_bytes / size * BAR_WIDTH);
-	size_t n_resting = (size_t)((double)space->resting_bytes / size * BAR_WIDTH);
-
-	n_used = num_min(n_used, BAR_WIDTH);
-	n_resting = num_min(n_resting, BAR_WIDTH - n_used);
-	memset(bar, '-', BAR_WIDTH);
-	memset(bar, '#', n_used);
-	memset(bar + n_used, '~', n_resting);
-	bar[BAR_WIDTH] = '\0';
-}
-
 static void
 print_text(const struct cli *cli, const struct status *status)
 {
 	const struct tiffin_space *space = &status->space;
-	char bar[BAR_WIDTH + 1], used[32], size[32], resting[32];
+	char bar[SPACE_BAR_WIDTH + 1], used[32], size[32], resting[32];
 	double pct = space->size_bytes > 0
 			     ? 100.0 * (double)space->used_bytes / (double)space->size_bytes
 			     : 0;
 
-	show_bar(bar, space);
+	space_bar(bar, space);
 	printf("master    %s, answers in %" PRIu64 " us\n", cli_address(cli), status->round_us);
 	printf("space     [%s] %.1f%%  %s of %s used", bar, pct,
 	       num_show_bytes(used, sizeof(used), space->used_bytes),

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "core/cli/key_text.h"
+#include "core/cli/space_bar.h"
 #include "transfer/base/num.h"
-
-#define BAR_WIDTH 30
 
 /* ---- a look ---- */
 
@@ -92,16 +91,9 @@ static void
 show_space(struct screen *screen, const struct tiffin_space *space)
 {
 	double size = space->size_bytes > 0 ? (double)space->size_bytes : 1;
-	size_t n_used = (size_t)((double)space->used_bytes / size * BAR_WIDTH);
-	size_t n_resting = (size_t)((double)space->resting_bytes / size * BAR_WIDTH);
-	char bar[BAR_WIDTH + 1], used[32], all[32], resting[32];
+	char bar[SPACE_BAR_WIDTH + 1], used[32], all[32], resting[32];
 
-	n_used = num_min(n_used, BAR_WIDTH);
-	n_resting = num_min(n_resting, BAR_WIDTH - n_used);
-	memset(bar, '-', BAR_WIDTH);
-	memset(bar, '#', n_used);
-	memset(bar + n_used, '~', n_resting);
-	bar[BAR_WIDTH] = '\0';
+	space_bar(bar, space);
 	if (line(screen))
 		fprintf(screen->to, "space   [%s] %5.1f%%  %s of %s used, %s resting\n", bar,
 			100.0 * (double)space->used_bytes / size,

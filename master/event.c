@@ -204,6 +204,7 @@ look_at_counters(struct master *master)
 	}
 #define EVENT_COUNTER_none(master)          (&none)
 #define EVENT_COUNTER_evicted_bytes(master) (&(master)->counters.evicted_bytes)
+#define EVENT_COUNTER_task_bytes(master)    (&(master)->counters.task_bytes)
 #include "master/event.def"
 #undef EVENT_TOLD
 #undef EVENT_COUNTED

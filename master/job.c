@@ -214,6 +214,7 @@ job_make(struct master *master, const struct job_wish *wish, struct job **ret_jo
 	}
 	log_event(LOG_INFO, "drain_begun", "job=%" PRIu64 " segments=%" PRIu32, job->id,
 		  job->n_segments);
+	job_tell(master, job);
 	*ret_job = job;
 	return STATUS_OK;
 }
@@ -239,6 +240,7 @@ job_end(struct master *master, struct job *job, enum job_state state)
 	log_event(state == JOB_FAILED ? LOG_WARN : LOG_INFO, "drain_ended",
 		  "job=%" PRIu64 " state=%d moved=%" PRIu64 " failed=%" PRIu64, job->id, (int)state,
 		  job->n_done, job->n_failed);
+	job_tell(master, job);
 	job->ended_ms = master->now_ms;
 	list_remove(&job->at_list);
 	list_push_back(&master->tasks.ended_jobs, &job->at_list);

@@ -182,6 +182,15 @@ begin(struct master *master, struct task *task)
 	return err_up(r);
 }
 
+static void
+join_job(struct task *task, struct job *job)
+{
+	task->job = job;
+	task->job_id = job->id;
+	list_push_back(&job->tasks, &task->at_job);
+	job->n_tasks++;
+}
+
 uint32_t
 task_make(struct master *master, const struct task_wish *wish, struct task **ret_task)
 {
@@ -214,12 +223,10 @@ task_make(struct master *master, const struct task_wish *wish, struct task **ret
 		return STATUS_UNAVAILABLE;
 	}
 	master->next_object_id++;
-	if (wish->job != NULL) {
-		task->job = wish->job;
-		task->job_id = wish->job->id;
-		list_push_back(&wish->job->tasks, &task->at_job);
-		wish->job->n_tasks++;
-	}
+	if (wish->job == NULL)
+		task_tell_begun(master, task);
+	else
+		join_job(task, wish->job);
 	*ret_task = task;
 	return STATUS_OK;
 }
@@ -368,6 +375,7 @@ task_end(struct master *master, struct task *task, enum task_state state, uint32
 	} else {
 		counter_add(&master->counters.tasks_failed, 1);
 	}
+	task_tell_ended(master, task);
 	if (state == TASK_FAILED && task->job != NULL)
 		note_stuck(master, task);
 	delist(master, task);

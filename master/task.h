@@ -162,6 +162,11 @@ void task_retry(struct master *master, struct task *task, uint32_t reason);
 /* task_pointless -- there is nothing to copy any more: FAILED; within a job it is over, no more. */
 void task_pointless(struct master *master, struct task *task, uint32_t reason);
 
+/* task_tell_begun, task_tell_ended, job_tell -- events, for people: what it is now. */
+void task_tell_begun(struct master *master, const struct task *task);
+void task_tell_ended(struct master *master, const struct task *task);
+void job_tell(struct master *master, const struct job *job);
+
 /* tasks_forget -- what ended long ago, at most max_steps. */
 void tasks_forget(struct master *master, unsigned max_steps);
 

@@ -181,9 +181,9 @@ const struct command cmd_events = {
 	.summary = "what happened: evictions, refusals, who came and went",
 	.help = "Prints the events that the master keeps: what was evicted, expired or refused, "
 		"which\n"
-		"segments and clients came and went, restarts, settings.  What happens often is "
-		"told\n"
-		"once a second, with how often and of how many bytes.\n"
+		"segments and clients came and went, copies, moves and drains, restarts,\n"
+		"settings.  What happens often is told once a second, with how often and of\n"
+		"how many bytes.\n"
 		"\n"
 		"With -f it goes on with what happens, a line (with --json an object) each, until "
 		"Ctrl-C.",

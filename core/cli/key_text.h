@@ -16,21 +16,17 @@
 #ifndef CORE_CLI_KEY_TEXT_H
 #define CORE_CLI_KEY_TEXT_H
 
-#include "transfer/base/base.h"
+#include "transfer/base/utf8.h"
 
 /* KEY_TEXT_CAP -- enough for any key for people, NUL included. */
 #define KEY_TEXT_CAP (4 * 1024 + 1)
 
-/* utf8_len -- bytes of the character at `at` (1..4); 0 when no valid character begins there. */
-size_t utf8_len(const char *at);
-
-bool utf8_is_valid(const char *text);
-
-/* utf8_width -- columns of a text on a terminal, every character counted as one. */
-size_t utf8_width(const char *text);
-
 /* key_show -- the key for people.  Gives buf; what does not fit is cut. */
-const char *key_show(char *buf, size_t cap, const char *key);
+static inline const char *
+key_show(char *buf, size_t cap, const char *key)
+{
+	return utf8_show(buf, cap, key);
+}
 
 /* text_scrub -- control bytes become '?': nothing that is said may steer the terminal. */
 void text_scrub(char *text);

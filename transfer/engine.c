@@ -25,8 +25,7 @@
 
 #define N_BUCKETS 256
 
-/* With several transports that must be driven, none may wait longer than this while others stand.
- */
+/* With ops of a batch on several transports, none may wait longer than this while others stand. */
 #define TURN_NS NS_PER_MS
 
 /* thread:  any; transports are fixed before the first submit. */
@@ -34,7 +33,8 @@ struct engine {
 	const struct clock *clock;
 	struct transport *transports[TARGET_TRANSPORTS_MAX];
 	bool is_judged[TARGET_TRANSPORTS_MAX]; /* a decorator in the chain looks at completions */
-	unsigned n_transports, n_driven;       /* n_driven: those with progress() */
+	unsigned n_transports;
+	unsigned driven; /* those with progress(), one bit each */
 	atomic_bool
 		is_stopped; /* set once; who submits too late for it is cut off by the transport */
 	struct lends lends;
@@ -84,7 +84,7 @@ engine_add(struct engine *engine, struct transport **t_taken)
 
 	engine->transports[index] = t;
 	if (t->ops->progress != NULL)
-		engine->n_driven++;
+		engine->driven |= 1u << index;
 	for (; t != NULL; t = t->inner) {
 		t->engine = engine;
 		t->index = index;
@@ -243,6 +243,15 @@ engine_map(struct engine *engine, struct target *target, const struct token *tok
 
 /* ---- ops ---- */
 
+/* taker_of -- the bit of the transport that was asked last; 0: none was. */
+static unsigned
+taker_of(struct op *op)
+{
+	unsigned tried = atomic_load_explicit(&op->tried, memory_order_relaxed);
+
+	return tried == 0 ? 0 : 1u << (31 - (unsigned)__builtin_clz(tried));
+}
+
 /* judge -- what each decorator makes of the result, the innermost first. */
 static enum op_result
 judge(struct transport *t, struct op *op, enum op_result result)
@@ -259,8 +268,8 @@ engine_complete(struct engine *engine, struct op *op, enum op_result result)
 
 	assert(op->result == OP_E_PENDING && result != OP_E_PENDING);
 
-	if (op->tried != 0) {
-		unsigned taker = 31 - (unsigned)__builtin_clz(op->tried);
+	if (taker_of(op) != 0) {
+		unsigned taker = (unsigned)__builtin_ctz(taker_of(op));
 
 		if (engine->is_judged[taker])
 			result = judge(engine->transports[taker], op, result);
@@ -274,9 +283,11 @@ void
 engine_pass(struct engine *engine, struct op *op)
 {
 	for (unsigned i = 0; i < engine->n_transports; i++) {
-		if (op->tried >> i != 0)
+		unsigned tried = atomic_load_explicit(&op->tried, memory_order_relaxed);
+
+		if (tried >> i != 0)
 			continue; /* it, or one behind it, was asked already */
-		op->tried |= 1u << i;
+		atomic_store_explicit(&op->tried, tried | 1u << i, memory_order_relaxed);
 		if (engine->transports[i]->ops->submit(engine->transports[i], op) == 0)
 			return;
 	}
@@ -310,7 +321,7 @@ engine_submit(struct engine *engine, struct batch *batch)
 		ops[i].batch = batch;
 		ops[i].id = 0;
 		ops[i].done_bytes = 0;
-		ops[i].tried = 0;
+		atomic_store_explicit(&ops[i].tried, 0, memory_order_relaxed);
 		list_link_init(&ops[i].at);
 	}
 	for (size_t i = 0; i < n_ops; i++) {
@@ -331,20 +342,32 @@ engine_stop(struct engine *engine)
 				t->ops->stop(t);
 }
 
+/* takers -- the transports that must be driven for this batch, one bit each. */
+static unsigned
+takers(const struct engine *engine, struct batch *batch)
+{
+	unsigned set = 0;
+
+	for (size_t i = 0; i < batch->n_ops; i++)
+		set |= taker_of(&batch->ops[i]);
+	set &= engine->driven;
+	return set != 0 ? set : engine->driven; /* none: one is just being handed on */
+}
+
 enum op_result
 engine_wait(struct engine *engine, struct batch *batch)
 {
 	enum op_result worst = OP_DONE;
 
 	while (!batch_is_done(batch)) {
+		unsigned set = takers(engine, batch);
+		bool is_one = (set & (set - 1)) == 0;
 		uint64_t until_ns = UINT64_MAX; /* transports keep the ops' deadlines */
 
-		for (unsigned i = 0; i < engine->n_transports && !batch_is_done(batch); i++) {
-			struct transport *t = engine->transports[i];
+		for (; set != 0 && !batch_is_done(batch); set &= set - 1) {
+			struct transport *t = engine->transports[__builtin_ctz(set)];
 
-			if (t->ops->progress == NULL)
-				continue;
-			if (engine->n_driven > 1)
+			if (!is_one)
 				until_ns = num_add_sat(clock_ns(engine->clock), TURN_NS);
 			t->ops->progress(t, batch, until_ns);
 		}

@@ -60,7 +60,7 @@ struct op {
 	struct list_link at;
 	uint64_t id;
 	uint64_t done_bytes;
-	unsigned tried; /* transports already tried, one bit each */
+	atomic_uint tried; /* transports asked so far, one bit each; the last one has it */
 };
 
 const char *op_result_name(enum op_result result);

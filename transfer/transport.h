@@ -44,6 +44,7 @@ struct transport_ops {
 	 *
 	 * The calling thread does the work itself where it can (no hand-over to another thread:
 	 * a wake-up across processors costs 30 to 100 us).  NULL where submit() completes at once.
+	 * gives:   back also when none of the batch's ops is left here: engine_pass() took them.
 	 * thread:  any, several at once.
 	 */
 	void (*progress)(struct transport *t, struct batch *batch, uint64_t until_ns);

@@ -10,7 +10,9 @@ struct puppet {
 	int answer;             /* of submit() */
 	bool completes_at_once; /* else the next progress() does */
 	enum op_result result;
-	unsigned n_submits, n_drops;
+	unsigned n_submits, n_drops, n_progresses;
+	bool passes; /* progress() hands ops on instead */
+	uint64_t last_until_ns;
 	struct list held;
 };
 
@@ -35,12 +37,16 @@ puppet_progress(struct transport *t, struct batch *batch, uint64_t until_ns)
 	struct puppet *p = container_of(t, struct puppet, base);
 
 	(void)batch;
-	(void)until_ns;
+	p->n_progresses++;
+	p->last_until_ns = until_ns;
 	while (!list_is_empty(&p->held)) {
 		struct op *op = list_of(list_first(&p->held), struct op, at);
 
 		list_remove(&op->at);
-		engine_complete(t->engine, op, p->result);
+		if (p->passes)
+			engine_pass(t->engine, op);
+		else
+			engine_complete(t->engine, op, p->result);
 	}
 }
 
@@ -162,6 +168,38 @@ op__that_no_transport_can_move__is_lost(void **state)
 	b->first.answer = b->second.answer = TRANSPORT_E_CANT;
 
 	assert_int_equal(engine_run(b->engine, &batch), OP_E_LOST);
+}
+
+static void
+wait__for_ops_of_one_transport__drives_that_one_alone_without_turns(void **state)
+{
+	struct bench *b = *state;
+	struct op op = some_op(b);
+	struct batch batch = {.ops = &op, .n_ops = 1};
+
+	b->first.answer = TRANSPORT_E_CANT;
+
+	assert_int_equal(engine_run(b->engine, &batch), OP_DONE);
+
+	assert_int_equal(b->first.n_progresses, 0);
+	assert_int_equal(b->second.n_progresses, 1);
+	assert_true(b->second.last_until_ns == UINT64_MAX);
+}
+
+static void
+op__handed_on_while_it_is_waited_for__is_driven_where_it_is(void **state)
+{
+	struct bench *b = *state;
+	struct op ops[2] = {some_op(b), some_op(b)};
+	struct batch batch = {.ops = ops, .n_ops = 2};
+
+	b->first.passes = true;
+
+	assert_int_equal(engine_run(b->engine, &batch), OP_DONE);
+
+	assert_int_equal(b->first.n_progresses, 1);
+	assert_int_equal(b->second.n_submits, 2);
+	assert_int_equal(b->second.n_progresses, 1);
 }
 
 static void
@@ -449,6 +487,8 @@ main(void)
 		T(op__taken_by_the_first_transport__is_not_shown_to_the_second),
 		T(op__that_the_first_transport_can_t_move__goes_to_the_second),
 		T(op__that_no_transport_can_move__is_lost),
+		T(wait__for_ops_of_one_transport__drives_that_one_alone_without_turns),
+		T(op__handed_on_while_it_is_waited_for__is_driven_where_it_is),
 		T(op__outside_of_its_segment__is_invalid_and_shown_to_nobody),
 		T(op__without_bytes__is_done_by_nobody),
 		T(batch__without_ops__is_done),

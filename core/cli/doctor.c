@@ -17,6 +17,7 @@
 #include "transfer/base/home.h"
 #include "transfer/base/num.h"
 #include "transfer/rdma_device.h"
+#include "transfer/sysfs.h"
 
 #define MIB (1ull << 20)
 
@@ -34,21 +35,6 @@ conclude(struct doctor_finding *finding, enum doctor_level level, const char *cu
 	va_start(ap, fmt);
 	vsnprintf(finding->text, sizeof(finding->text), fmt, ap);
 	va_end(ap);
-}
-
-/* read_line -- the first line of a small file, "" when it cannot be read. */
-static void
-read_line(const char *path, char *buf, size_t cap)
-{
-	FILE *from = fopen(path, "re");
-
-	buf[0] = '\0';
-	if (from == NULL)
-		return;
-	if (fgets(buf, (int)cap, from) == NULL)
-		buf[0] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
-	fclose(from);
 }
 
 static void
@@ -178,12 +164,11 @@ look_shm(struct cli *cli, struct doctor_finding *finding)
 static void
 look_huge_pages(struct cli *cli, struct doctor_finding *finding)
 {
-	static const char path[] = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 	uint64_t n_free = 0;
 	char line[256];
 
 	(void)cli;
-	read_line(path, line, sizeof(line));
+	sysfs_line("", line, sizeof(line), "/sys/kernel/mm/transparent_hugepage/shmem_enabled");
 	if (memory_field("HugePages_Free", &n_free) && n_free > 0)
 		conclude(finding, DOCTOR_OK, "", "%" PRIu64 " of 2 MiB are free", n_free);
 	else if (line[0] == '\0' || strstr(line, "[never]") != NULL ||
@@ -201,8 +186,8 @@ look_congestion(struct cli *cli, struct doctor_finding *finding)
 	char in_use[64], all[256];
 
 	(void)cli;
-	read_line("/proc/sys/net/ipv4/tcp_congestion_control", in_use, sizeof(in_use));
-	read_line("/proc/sys/net/ipv4/tcp_available_congestion_control", all, sizeof(all));
+	sysfs_line("", in_use, sizeof(in_use), "/proc/sys/net/ipv4/tcp_congestion_control");
+	sysfs_line("", all, sizeof(all), "/proc/sys/net/ipv4/tcp_available_congestion_control");
 	if (strstr(all, "cubic") != NULL || strstr(in_use, "cubic") != NULL)
 		conclude(finding, DOCTOR_OK, "", "cubic is there (default here: %s)", in_use);
 	else

@@ -43,6 +43,12 @@ for command in $(tiffin help --words | grep -v '^-'); do
 	cmp -s out help || die "help $command is not $command --help"
 done
 ok lower
+ok tiffin topology
+says "CARD"
+ok tiffin topology --json
+says '"cards":['
+no 2 tiffin topology --root "$T/none"
+tells "there is no $T/none/sys"
 
 # ---- up and down ----------------------------------------------------------------
 

@@ -237,14 +237,8 @@ tell_job(struct master *master, struct buf *out, const struct job *job)
 
 	if (rec.segments == NULL || rec.targets == NULL)
 		return CODEC_E_NO_MEMORY;
-	for (uint32_t i = 0; i < job->n_segments && job->state == JOB_RUNNING; i++) {
-		const struct segment *segment = segment_find(master, job->ids[i]);
-
-		if (segment == NULL)
-			continue;
-		rec.n_left += segment->n_replicas;
-		rec.bytes_left += segment_used_bytes(segment);
-	}
+	if (job->state == JOB_RUNNING)
+		job_left(master, job, &rec.n_left, &rec.bytes_left);
 	return rec_job_state_encode(out, &rec);
 }
 

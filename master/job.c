@@ -324,6 +324,23 @@ job_forget(struct tasks *tasks, struct job *job)
 
 /* ---- going on ---- */
 
+void
+job_left(const struct master *master, const struct job *job, uint64_t *ret_n, uint64_t *ret_bytes)
+{
+	uint64_t n = 0, bytes = 0;
+
+	for (uint32_t i = 0; i < job->n_segments; i++) {
+		const struct segment *segment = segment_find(master, job->ids[i]);
+
+		if (segment == NULL)
+			continue;
+		n += segment->n_replicas;
+		bytes += segment_used_bytes(segment);
+	}
+	*ret_n = n;
+	*ret_bytes = bytes;
+}
+
 /* May the drain take this copy next? */
 static bool
 is_next(const struct master *master, const struct replica *rep)

@@ -60,6 +60,10 @@ uint32_t job_cancel(struct master *master, struct job *job);
 
 struct job *job_find(const struct master *master, uint64_t id);
 
+/* job_left -- copies that lie in its segments still, and their bytes. */
+void job_left(const struct master *master, const struct job *job, uint64_t *ret_n,
+	      uint64_t *ret_bytes);
+
 /* job_step -- more moves for those under way to be concurrency; or its end. */
 void job_step(struct master *master, struct job *job);
 

@@ -176,6 +176,7 @@ master_free(struct master *master)
 	tenants_fini(&master->tenants);
 	events_fini(&master->events);
 	vec_fini(&master->fates);
+	vec_fini(&master->order_drains);
 	gone_fini(&master->gone);
 	journal_fini(&master->journal);
 	arena_fini(&master->arena);

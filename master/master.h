@@ -28,10 +28,10 @@
 #include "master/event.h"
 #include "master/foresee.h"
 #include "master/gone.h"
+#include "master/order.h"
 #include "master/put.h"
 #include "master/quarantine.h"
 #include "master/store.h"
-#include "master/store_orders.h"
 #include "master/task.h"
 #include "master/proto/codec.h"
 #include "master/proto/status.h"
@@ -110,10 +110,12 @@ struct master {
 	struct rand *rand;
 	struct store *store;
 	struct cluster_key key;
-	struct master_limits limits;     /* in force */
-	struct master_limits configured; /* as the master was started */
-	struct orders *orders;           /* borrowed; NULL: nobody orders by SQL */
-	VEC(struct order_fate) fates;    /* to be told once they are committed */
+	struct master_limits limits;          /* in force */
+	struct master_limits configured;      /* as the master was started */
+	struct orders *orders;                /* borrowed; NULL: nobody orders by SQL */
+	VEC(struct order_fate) fates;         /* to be told once they are committed */
+	VEC(struct order_drain) order_drains; /* ordered by SQL, not ended */
+	uint64_t order_drains_due_ms;
 	struct master_counters counters;
 
 	uint64_t epoch;

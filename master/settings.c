@@ -162,87 +162,19 @@ obey_setting(struct master *master, size_t at, const struct order *order, char *
 	return change(master, at, value, why, why_cap);
 }
 
-static void
-report(struct master *master, const struct order *order, bool is_done, const char *words)
-{
-	if (!order->is_new)
-		return;
-	orders_tell(master->orders, order, is_done, words);
-	event_tell(master, is_done ? EVENT_order_done : EVENT_order_refused, 0, "%s: %s",
-		   order->name, words);
-}
-
 /* Two rounds: of two that belong together either may have to come first. */
-static void
-obey_settings(struct master *master, const struct orders_news *news)
+void
+order_settings(struct master *master, const struct orders_news *news)
 {
-	char why[ORDER_WORDS_MAX];
+	struct order_outcome outcome = {0};
 
 	for (size_t i = 0; i < 2 * array_len(settings); i++) {
 		size_t at = i % array_len(settings);
 		const struct order *order = ordered(news, settings[at].name);
-		int r = obey_setting(master, at, order, why, sizeof(why));
+		int r = obey_setting(master, at, order, outcome.words, sizeof(outcome.words));
 
-		if (order != NULL && i >= array_len(settings))
-			report(master, order, r == 0, why);
+		outcome.state = r == 0 ? ORDER_DONE : ORDER_REFUSED;
+		if (order != NULL && order->state == ORDER_NEW && i >= array_len(settings))
+			order_tell(master, order, &outcome);
 	}
-}
-
-/* obey_quota -- it stands in the books; its outcome is told when it is committed there. */
-static void
-obey_quota(struct master *master, const struct order *order)
-{
-	struct order_fate fate = {.order = *order};
-	const char *words = "";
-	int r = vec_reserve(&master->fates, master->fates.n + 1);
-
-	if (r == 0)
-		r = tenant_order(master, order->name,
-				 order->has_values[0] ? &order->values[0] : NULL,
-				 order->has_values[1] ? &order->values[1] : NULL, &words);
-	if (r < 0) {
-		report(master, order, false, "out of memory: order it again");
-		return;
-	}
-	fate.is_done = r == 0;
-	/* a batch without records is never handed over */
-	fate.batch = master->journal.n_records > 0 ? master->batch : master->batch - 1;
-	snprintf(fate.words, sizeof(fate.words), "%s", words);
-	r = vec_push(&master->fates, fate);
-	assert(r == 0);
-}
-
-static void
-report_committed(struct master *master)
-{
-	size_t n = 0;
-
-	for (; n < master->fates.n && master->fates.at[n].batch <= master->progress.committed; n++)
-		report(master, &master->fates.at[n].order, master->fates.at[n].is_done,
-		       master->fates.at[n].words);
-	if (n == 0)
-		return;
-	master->fates.n -= n;
-	memmove(master->fates.at, master->fates.at + n,
-		master->fates.n * sizeof(*master->fates.at));
-}
-
-void
-settings_obey(struct master *master)
-{
-	struct orders_news news;
-
-	if (master->orders == NULL)
-		return;
-	report_committed(master);
-	if (master->progress.is_stalled || !orders_take(master->orders, &news))
-		return;
-	if (news.has_state && news.state != ORDERS_WELL)
-		event_tell(master, EVENT_orders_unreadable, 0, "%s", news.why);
-	if (news.has_orders)
-		obey_settings(master, &news);
-	for (size_t i = 0; i < news.orders.n; i++)
-		if (news.orders.at[i].kind == ORDER_QUOTA)
-			obey_quota(master, &news.orders.at[i]);
-	orders_news_fini(&news);
 }

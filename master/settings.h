@@ -37,7 +37,4 @@ uint64_t settings_value(const struct master_limits *limits, size_t at);
 int settings_set(struct master *master, const char *name, const char *text, char *why,
 		 size_t why_cap) MUST_CHECK;
 
-/* settings_obey -- take what orders.db says, if there is news; tell what came of it. */
-void settings_obey(struct master *master);
-
 #endif

@@ -20,7 +20,6 @@
 #include <inttypes.h>
 
 #include "master/books.h"
-#include "master/settings.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
@@ -253,7 +252,7 @@ sweep(struct master *master)
 		return TURN_MS_IDLE; /* a busy loop turns many times a millisecond: once is enough
 				      */
 	measure_stall(master);
-	settings_obey(master);
+	orders_obey(master);
 	sweep_clients(master);
 	sweep_strangers(master);
 	sweep_puts(master);

@@ -67,6 +67,28 @@ none_open() { [ "$(order 'SELECT count(*) FROM quota WHERE outcome IS NULL')" = 
 wait_for 15 none_open || die "600 at once: $(order 'SELECT count(*) FROM quota WHERE outcome IS NULL') are open"
 is "600 in the books" 602 "$(q 'SELECT count(*) FROM tenant')"
 
+# ---- pins ----
+head -c 100000 /dev/urandom >"$T/one"
+t put k/1 "$T/one" || die "put"
+order "INSERT INTO pin (key, kind) VALUES ('k/1', 'hard'), (CAST('k/2' AS BLOB), 'hard')" || die "$(cat "$T/sql.err")"
+wait_for 5 outcome_is pin "key = 'k/1'" done || die "a pin: $(order 'SELECT * FROM pin')"
+wait_for 5 outcome_is pin "CAST(key AS TEXT) = 'k/2'" refused || die "a pin of nothing: $(order 'SELECT * FROM pin')"
+t --json stat k/1 | grep -q '"pin":"hard"' || die "not pinned: $(t --json stat k/1)"
+
+# ---- drains ----
+provider_start p2 64MiB
+order "INSERT INTO drain (segment, concurrency) VALUES ('p1', 4)" || die "$(cat "$T/sql.err")"
+wait_for 30 outcome_is drain "segment = 'p1'" done || die "a drain: $(order 'SELECT * FROM drain')"
+is "what it says" "1|0|nothing lies there any more" "$(order 'SELECT n_done, n_left, words FROM drain')"
+wait_for 5 has drain_done || die "no event: $(t events)"
+t get k/1 "$T/back" || die "get after the drain"
+cmp "$T/one" "$T/back" || die "other bytes after the drain"
+order "UPDATE drain SET wish = 'cancel'" || die "$(cat "$T/sql.err")"
+wait_for 5 outcome_is drain "segment = 'p1'" cancelled || die "a drain is not undone: $(order 'SELECT * FROM drain')"
+t segments | grep -q drain && die "it is drained still: $(t segments)"
+order "INSERT INTO drain (segment) VALUES ('p7')" || die "$(cat "$T/sql.err")"
+wait_for 5 outcome_is drain "segment = 'p7'" refused || die "a drain of nothing: $(order 'SELECT * FROM drain')"
+
 # ---- nonsense is refused where it is written ----
 refused "no setting of that name" "INSERT INTO setting (name, value) VALUES ('lease_ms', 3000)"
 refused "out of range" "INSERT INTO setting (name, value) VALUES ('evict_high_pct', 400)"

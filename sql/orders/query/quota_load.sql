@@ -1,3 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- quota_load.sql -- quotas that were not read yet, a bounded number; the last column: is it new?
-SELECT tenant, quota_bytes, quota_objects, 1 FROM quota WHERE outcome IS NULL ORDER BY tenant LIMIT 256;
+-- quota_load.sql -- quotas that were not read yet, a bounded number.
+SELECT NULL AS row_id, tenant AS name, NULL AS key, quota_bytes AS value, quota_objects AS value2,
+       NULL AS wish, outcome
+  FROM quota
+ WHERE outcome IS NULL
+ ORDER BY tenant LIMIT 256;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "master/ghost.h"
+#include "master/lease.h"
 #include "master/pin.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
@@ -109,6 +111,15 @@ static bool
 lru_is_due(const struct master *master, const struct object *object)
 {
 	return (uint16_t)(lru_tick(master) - object->lru_tick) >= LRU_GRAIN;
+}
+
+bool
+lease_is_use(const struct master *master, struct object *object)
+{
+	if (!lru_is_due(master, object))
+		return false;
+	object->lru_tick = lru_tick(master);
+	return true;
 }
 
 void
@@ -243,94 +254,6 @@ drop_stored(struct master *master, struct object *object, struct replica *rep,
 	object_drop_replica(object, rep);
 }
 
-/*
- * One of several copies goes with its segment.  Who was told of it may not renew any more: the same
- * memory may come back and be handed out.  Their promises run on, and can't be given back early.
- */
-static void
-lease_break(const struct master *master, struct object *object)
-{
-	if (!lease_runs(object, master->now_ms))
-		return;
-	object->lease_id++;
-	object->n_holders = 1; /* those of before, who never release this round */
-}
-
-/* Nobody renews by a ghost any more.  No round has the number 0; a next number might be one that
- * the object itself, which lives on under the same id, has given out. */
-static void
-lease_end_round(struct object *ghost)
-{
-	ghost->lease_id = 0;
-	ghost->n_holders = 1;
-}
-
-/*
- * lease_break, and for an object of which a copy was moved away: who still renews by that one's
- * ghost may have been told of this copy, too.
- */
-static void
-lease_break_all(const struct master *master, struct object *object)
-{
-	struct object *ghost = map_get(&master->ghosts, object->id);
-
-	lease_break(master, object);
-	if (ghost != NULL && ghost != object)
-		lease_end_round(ghost);
-}
-
-/* ---- ghosts: removed, but somebody still reads them under a lease ---- */
-
-static void
-unclaim(struct master *master, const struct object *object, const struct replica *until)
-{
-	for (const struct replica *rep = object->replicas; rep != until; rep = rep->next)
-		for (uint32_t i = 0; i < rep->n_extents; i++)
-			segment_unclaim(rep->segment, replica_extents(rep)[i], master->now_ms);
-}
-
-static int
-claim_copy(struct master *master, const struct replica *rep)
-{
-	uint64_t batch;
-
-	for (uint32_t i = 0; i < rep->n_extents; i++) {
-		int r = segment_claim(rep->segment, replica_extents(rep)[i],
-				      &master->quarantine.opener, &batch);
-
-		if (r < 0) {
-			while (i-- > 0)
-				segment_unclaim(rep->segment, replica_extents(rep)[i],
-						master->now_ms);
-			return err_up(r);
-		}
-	}
-	return 0;
-}
-
-static int
-become_ghost(struct master *master, struct object *object)
-{
-	int r;
-
-	if (map_get(&master->ghosts, object->id) != NULL)
-		return err_new(-EEXIST); /* a copy of it that was moved away; one ghost an id */
-	r = map_put(&master->ghosts, object->id, object);
-	if (r < 0)
-		return err_new(-ENOMEM);
-	object_each_replica(object, rep) {
-		r = claim_copy(master, rep);
-		if (r < 0) {
-			unclaim(master, object, rep);
-			map_take(&master->ghosts, object->id);
-			return err_up(r);
-		}
-	}
-	object->is_ghost = true;
-	list_push_back(&master->ghost_list, &object->at_lru);
-	return 0;
-}
-
 void
 books_scrap(struct master *master, struct object *object, enum replica_state to)
 {
@@ -338,70 +261,15 @@ books_scrap(struct master *master, struct object *object, enum replica_state to)
 
 	object->batch = master->batch; /* of its removal, from now on */
 	if (object->replicas != NULL && lease_runs(object, master->now_ms) &&
-	    become_ghost(master, object) == 0) {
+	    ghost_make(master, object) == 0) {
 		object_each_replica(object, rep)
 			replica_move(rep, to);
 		return;
 	}
-	lease_break_all(master, object);
+	ghost_end_rounds(master, object);
 	while (object->replicas != NULL)
 		drop_stored(master, object, object->replicas, to);
 	object_free(object);
-}
-
-void
-books_ghost_drop(struct master *master, struct replica *rep)
-{
-	struct object *object = rep->object;
-	struct rest_terms terms = {
-		.tenant = object->tenant,
-		.until_ms = master->leases_of_before_ms,
-		.batch = object->batch,
-		.now_ms = master->now_ms,
-		.has_claim = true,
-	};
-
-	assert(object->is_ghost);
-
-	lease_end_round(object);
-	books_rest(master, rep, &terms);
-	object_drop_replica(object, rep);
-	if (object->replicas != NULL)
-		return;
-	map_take(&master->ghosts, object->id);
-	object_free(object);
-}
-
-/* A ghost with that copy's extents, and the round of leases that it was told under. */
-static int
-ghost_of(struct master *master, const struct object *object, const struct replica *rep)
-{
-	struct object *ghost;
-	struct replica *copy;
-	int r = object_new(object->tenant, object->id, object->key.bytes, object->key.len_bytes,
-			   &ghost);
-
-	if (r < 0)
-		return err_up(r);
-	ghost->len_bytes = object->len_bytes;
-	ghost->batch = master->batch;
-	ghost->lease_until_ms = object->lease_until_ms;
-	ghost->lease_id = object->lease_id;
-	ghost->n_holders = object->n_holders;
-	r = object_add_replica(ghost, rep->segment, replica_extents(rep), rep->n_extents, &copy);
-	if (r < 0) {
-		object_free(ghost);
-		return err_up(r);
-	}
-	r = become_ghost(master, ghost);
-	replica_move(copy, REPLICA_PROCESSING);
-	replica_move(copy, REPLICA_COMPLETE);
-	replica_move(copy, REPLICA_REMOVED);
-	if (r < 0) {
-		object_drop_replica(ghost, copy);
-		object_free(ghost);
-	}
-	return err_up(r);
 }
 
 void
@@ -414,31 +282,14 @@ books_part(struct master *master, struct object *object, struct replica *rep)
 	counter_sub(&master->counters.object_bytes, object->len_bytes);
 	object->batch = master->batch;
 	segment->leave_until_ms = num_max(segment->leave_until_ms, object->lease_until_ms);
-	if (!lease_runs(object, master->now_ms) || ghost_of(master, object, rep) < 0) {
-		lease_break_all(master, object);
+	if (!lease_runs(object, master->now_ms) || ghost_make_of(master, object, rep) < 0) {
+		ghost_end_rounds(master, object);
 		drop_stored(master, object, rep, REPLICA_REMOVED);
 		return;
 	}
 	lease_break(master, object);
 	replica_move(rep, REPLICA_REMOVED); /* its extents are the ghost's */
 	object_drop_replica(object, rep);
-}
-
-/* The list is walked round and round, a few a turn; whose lease is over goes to rest. */
-void
-books_sweep_ghosts(struct master *master, unsigned max_steps)
-{
-	for (unsigned n = 0; n < max_steps && !list_is_empty(&master->ghost_list); n++) {
-		struct object *object =
-			list_of(list_first(&master->ghost_list), struct object, at_lru);
-
-		list_remove(&object->at_lru);
-		list_push_back(&master->ghost_list, &object->at_lru);
-		if (lease_runs(object, master->now_ms))
-			continue;
-		for (unsigned left = object->n_replicas; left > 0; left--)
-			books_ghost_drop(master, object->replicas);
-	}
 }
 
 void
@@ -484,7 +335,7 @@ books_lose(struct master *master, struct replica *rep)
 	if (r < 0)
 		return err_up(r);
 	counter_sub(&master->counters.object_bytes, object->len_bytes);
-	lease_break_all(master, object);
+	ghost_end_rounds(master, object);
 	drop_stored(master, object, rep, REPLICA_FAILED);
 	return 0;
 }
@@ -528,87 +379,4 @@ books_changed(struct master *master, enum change_kind kind, const struct object 
 	change->tenant_id = object->tenant->id;
 	change->key_len = object->key.len_bytes;
 	memcpy(change->key, object->key.bytes, object->key.len_bytes);
-}
-
-/* ---- read leases ---- */
-
-/* The master's promise lasts a little longer than what it says, for clocks that run apart. */
-static uint64_t
-with_margin(uint64_t len_ms)
-{
-	return len_ms + len_ms / 64 + 10;
-}
-
-bool
-lease_is_use(const struct master *master, struct object *object)
-{
-	if (!lru_is_due(master, object))
-		return false;
-	object->lru_tick = lru_tick(master);
-	return true;
-}
-
-static void
-lease_stretch(struct master *master, struct object *object, uint64_t len_ms)
-{
-	uint64_t until_ms = num_add_sat(master->now_ms, with_margin(len_ms));
-
-	object->lease_until_ms = num_max(object->lease_until_ms, until_ms);
-}
-
-uint32_t
-lease_grant(struct master *master, struct object *object, uint64_t len_ms)
-{
-	if (!lease_runs(object, master->now_ms)) {
-		object->lease_id++;
-		object->n_holders = 0;
-	}
-	object->n_holders++;
-	lease_stretch(master, object, len_ms);
-	return object->lease_id;
-}
-
-bool
-lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms)
-{
-	if (lease_id == 0 || object->lease_id != lease_id || !lease_runs(object, master->now_ms))
-		return false;
-	lease_stretch(master, object, len_ms);
-	return true;
-}
-
-void
-lease_release(struct master *master, struct object *object, uint32_t lease_id)
-{
-	if (lease_id == 0 || object->lease_id != lease_id || !lease_runs(object, master->now_ms))
-		return;
-	if (object->n_holders > 0 && --object->n_holders == 0)
-		object->lease_until_ms = 0;
-}
-
-bool
-lease_renew_of(struct master *master, uint64_t object_id, uint32_t lease_id, uint64_t len_ms)
-{
-	struct object *object = object_id == 0 ? NULL : map_get(&master->objects, object_id);
-	struct object *ghost = object_id == 0 ? NULL : map_get(&master->ghosts, object_id);
-
-	if (object != NULL && lease_renew(master, object, lease_id, len_ms))
-		return true;
-	if (ghost == NULL || !lease_renew(master, ghost, lease_id, len_ms))
-		return false;
-	if (object != NULL) /* they were told of its other copies, too */
-		lease_stretch(master, object, len_ms);
-	return true;
-}
-
-void
-lease_release_of(struct master *master, uint64_t object_id, uint32_t lease_id)
-{
-	struct object *object = object_id == 0 ? NULL : map_get(&master->objects, object_id);
-	struct object *ghost = object_id == 0 ? NULL : map_get(&master->ghosts, object_id);
-
-	if (object != NULL)
-		lease_release(master, object, lease_id);
-	if (ghost != NULL)
-		lease_release(master, ghost, lease_id);
 }

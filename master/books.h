@@ -52,6 +52,14 @@ books_hash(const struct master *master, const uint8_t *key, size_t key_len)
 void books_miss(struct master *master, uint64_t hash);
 
 /*
+ * lease_is_use -- a reader was told of it: is that a use that ages_use() is to count?
+ *
+ * Not when it was used within the last four seconds.  Of one request ages_use() begins with the
+ * last.
+ */
+bool lease_is_use(const struct master *master, struct object *object);
+
+/*
  * books_fetch -- what was found in the index is about to be told of: all memory that takes is
  * called for, and it comes while other things are done.  found[i] NULL: nothing.
  */
@@ -78,14 +86,9 @@ void books_leave(struct master *master, struct object *object);
  * books_scrap -- off the index already: its extents go to rest, it is freed; the record is the
  * caller's.
  *
- * While a lease on it runs it stays as a ghost: nobody finds it by its key, but who reads it may
- * renew, and so goes on reading a version that was removed or replaced, as long as it likes.
+ * While a lease on it runs it stays as a ghost (ghost.h).
  */
 void books_scrap(struct master *master, struct object *object, enum replica_state to);
-
-/* books_ghost_drop -- one copy of a ghost goes (to rest); the ghost goes with its last. */
-void books_ghost_drop(struct master *master, struct replica *rep);
-void books_sweep_ghosts(struct master *master, unsigned max_steps);
 
 /* books_remove -- record and withdraw.  0 or -ENOMEM. */
 int books_remove(struct master *master, struct object *object, enum replica_state to) MUST_CHECK;
@@ -96,7 +99,7 @@ int books_lose(struct master *master, struct replica *rep) MUST_CHECK;
 /*
  * books_part -- one COMPLETE copy leaves an object that has others; the record is the caller's.
  *
- * Who reads it under a lease may renew and go on: that copy becomes a ghost of its own.
+ * While a lease on it runs, that copy stays as a ghost of its own (ghost.h).
  */
 void books_part(struct master *master, struct object *object, struct replica *rep);
 
@@ -128,34 +131,6 @@ int tenant_make(struct master *master, struct span name, const struct tenant_quo
 
 /* why_refused -- the answer at hand is a refusal, for this reason (cut to what fits). */
 void why_refused(struct master *master, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* ---- read leases (life: object.h) ---- */
-
-/* lease_grant -- a promise of len_ms from now.  Gives the round for renew and release. */
-uint32_t lease_grant(struct master *master, struct object *object, uint64_t len_ms);
-
-/*
- * lease_is_use -- a reader was told of it: is that a use that ages_use() is to count?
- *
- * Not when it was used within the last four seconds.  Of one request ages_use() begins with the
- * last.
- */
-bool lease_is_use(const struct master *master, struct object *object);
-
-/* lease_renew -- false: the promise had ended, the object may have been read by nobody since. */
-bool lease_renew(struct master *master, struct object *object, uint32_t lease_id, uint64_t len_ms);
-void lease_release(struct master *master, struct object *object, uint32_t lease_id);
-
-/* lease_renew_of, lease_release_of -- of the object or ghost of that id, whichever has that round.
- */
-bool lease_renew_of(struct master *master, uint64_t object_id, uint32_t lease_id, uint64_t len_ms);
-void lease_release_of(struct master *master, uint64_t object_id, uint32_t lease_id);
-
-static inline bool
-lease_runs(const struct object *object, uint64_t now_ms)
-{
-	return object->lease_until_ms > now_ms;
-}
 
 /* tenant_order -- as tenant_put; NULL: as it was.
  *

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 
 #include "master/books.h"
+#include "master/lease.h"
 #include "transfer/base/log.h"
 
 #define STEPS_A_TURN 256

@@ -11,6 +11,7 @@
 
 #include "master/books.h"
 #include "master/handle.h"
+#include "master/lease.h"
 #include "master/regex.h"
 
 #define KEYS_A_REQUEST 1024

@@ -3,6 +3,7 @@
 /* handle_get.c -- exist, get_replica_list, renew_lease, release_lease: what readers need. */
 #include "master/books.h"
 #include "master/handle.h"
+#include "master/lease.h"
 #include "transfer/base/num.h"
 
 /* The objects asked for, in the request's arena; NULL: no memory. */

@@ -8,6 +8,7 @@
 
 #include "master/books.h"
 #include "master/handle.h"
+#include "master/lease.h"
 #include "master/pin.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"

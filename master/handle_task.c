@@ -6,6 +6,7 @@
 #include "master/books.h"
 #include "master/handle.h"
 #include "master/job.h"
+#include "master/lease.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 

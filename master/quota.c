@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "master/books.h"
+#include "master/lease.h"
 #include "transfer/base/num.h"
 
 #define STEPS_AT_ONCE 4096

@@ -20,6 +20,7 @@
 #include <inttypes.h>
 
 #include "master/books.h"
+#include "master/ghost.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
@@ -132,7 +133,7 @@ lose(struct master *master, struct replica *rep)
 	if (object->is_indexed)
 		return books_lose(master, rep);
 	if (object->is_ghost)
-		books_ghost_drop(master, rep);
+		ghost_drop(master, rep);
 	else
 		put_lose_replica(master, map_get(&master->puts_by_id, object->id), rep);
 	return 0;
@@ -258,7 +259,7 @@ sweep(struct master *master)
 	sweep_puts(master);
 	forget_long_leases(master);
 	wait_ms = sweep_segments(master);
-	books_sweep_ghosts(master, GHOSTS_A_TURN);
+	ghost_sweep(master, GHOSTS_A_TURN);
 	evict_to_mark(master);
 	freed_bytes = quarantine_turn(&master->quarantine, master->now_ms, master->progress.synced,
 				      RESTS_A_TURN);

@@ -99,6 +99,7 @@ int books_lose(struct master *master, struct replica *rep) MUST_CHECK;
 /*
  * books_part -- one COMPLETE copy leaves an object that has others; the record is the caller's.
  *
+ * needs:   ghost_has_room().
  * While a lease on it runs, that copy stays as a ghost of its own (ghost.h).
  */
 void books_part(struct master *master, struct object *object, struct replica *rep);

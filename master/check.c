@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "master/books.h"
+#include "master/ghost.h"
 #include "master/pin.h"
 #include "transfer/base/vec.h"
 
@@ -440,12 +441,11 @@ check_ghosts(const struct master *master)
 
 		assert(object->magic == OBJECT_MAGIC);
 		assert(object->is_ghost && !object->is_indexed && object->replicas != NULL);
-		assert(map_get(&master->ghosts, object->id) == object);
 		check_copies(object, 1u << REPLICA_REMOVED | 1u << REPLICA_FAILED,
 			     object->len_bytes);
 		n++;
 	}
-	assert(master->ghosts.n == n);
+	assert(ghosts_check(master) == n);
 }
 
 static void

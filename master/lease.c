@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/lease.h"
 
+#include "master/ghost.h"
 #include "transfer/base/num.h"
 
 /* The master's promise lasts a little longer than what it says, for clocks that run apart. */
@@ -61,25 +62,17 @@ bool
 lease_renew_of(struct master *master, uint64_t object_id, uint32_t lease_id, uint64_t len_ms)
 {
 	struct object *object = object_id == 0 ? NULL : map_get(&master->objects, object_id);
-	struct object *ghost = object_id == 0 ? NULL : map_get(&master->ghosts, object_id);
 
-	if (object != NULL && lease_renew(master, object, lease_id, len_ms))
-		return true;
-	if (ghost == NULL || !lease_renew(master, ghost, lease_id, len_ms))
-		return false;
-	if (object != NULL) /* they were told of its other copies, too */
-		lease_stretch(master, object, len_ms);
-	return true;
+	return (object != NULL && lease_renew(master, object, lease_id, len_ms)) ||
+	       ghost_renew(master, object_id, object, lease_id, len_ms);
 }
 
 void
 lease_release_of(struct master *master, uint64_t object_id, uint32_t lease_id)
 {
 	struct object *object = object_id == 0 ? NULL : map_get(&master->objects, object_id);
-	struct object *ghost = object_id == 0 ? NULL : map_get(&master->ghosts, object_id);
 
 	if (object != NULL)
 		lease_release(master, object, lease_id);
-	if (ghost != NULL)
-		lease_release(master, ghost, lease_id);
+	ghost_release(master, object_id, lease_id);
 }

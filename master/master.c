@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "master/books.h"
+#include "master/ghost.h"
 #include "master/load.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
@@ -111,24 +112,29 @@ master_new(const struct master_config *config, struct store **store_taken,
 }
 
 static void
-free_objects(struct map *objects)
+free_object(struct object *object)
 {
-	size_t at = 0;
+	while (object->replicas != NULL) {
+		if (object->replicas->state == REPLICA_COMPLETE)
+			replica_move(object->replicas, REPLICA_REMOVED);
+		object_drop_replica(object, object->replicas);
+	}
+	object->is_indexed = false;
+	object_free(object);
+}
+
+static void
+free_objects(struct master *master)
+{
 	uint64_t id;
 	void *value;
 
-	while (map_next(objects, &at, &id, &value)) {
-		struct object *object = value;
-
-		while (object->replicas != NULL) {
-			if (object->replicas->state == REPLICA_COMPLETE)
-				replica_move(object->replicas, REPLICA_REMOVED);
-			object_drop_replica(object, object->replicas);
-		}
-		object->is_indexed = false;
-		object_free(object);
-	}
-	map_fini(objects);
+	for (size_t at = 0; map_next(&master->objects, &at, &id, &value);)
+		free_object(value);
+	map_fini(&master->objects);
+	while (!list_is_empty(&master->ghost_list))
+		free_object(list_of(list_first(&master->ghost_list), struct object, at_lru));
+	ghosts_free(master);
 }
 
 /* We end, not the client: nothing of it is lost, and the books say nothing of its puts. */
@@ -155,8 +161,7 @@ master_free(struct master *master)
 		forget_client(master, list_of(list_first(&master->heard), struct client, at_heard));
 	puts_free(master);
 	tasks_fini(&master->tasks);
-	free_objects(&master->objects);
-	free_objects(&master->ghosts);
+	free_objects(master);
 	list_each_safe(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 

@@ -134,7 +134,7 @@ struct master {
 
 	struct tenants tenants;
 	struct map objects;     /* object id -> struct object in the index */
-	struct map ghosts;      /* object id -> struct object that is read on (ghost.h) */
+	struct map ghosts;      /* object id -> struct ghosts (ghost.h) */
 	struct list ghost_list; /* the same, by struct object.at_lru */
 	struct map puts_by_id;  /* object id -> struct put */
 	struct map puts_by_key; /* hash of the key -> first struct put */

@@ -7,10 +7,12 @@
  *      no segment left     a drain lets this copy go, when the object has another; else again later
  *      no worker           again later
  *      worker has enough   waits
+ *      read where it was   waits, after GHOSTS_MAX moves
  */
 #include <errno.h>
 
 #include "master/books.h"
+#include "master/ghost.h"
 #include "master/job.h"
 #include "master/place.h"
 #include "master/task.h"
@@ -123,6 +125,8 @@ plan_one(struct master *master, struct task *task)
 		task_retry(master, task, STATUS_QUOTA_EXCEEDED);
 		return;
 	}
+	if (task->kind == TASK_MOVE && !ghost_has_room(master, object))
+		return; /* it has moved often under those who read it: not before some are done */
 	if (!object_is_readable(object)) {
 		task_retry(master, task, STATUS_NOT_COMPLETE);
 		return;

@@ -9,6 +9,7 @@
 #include "tests/sim/keeper.h"
 #include "tests/sim/ledger.h"
 #include "tests/sim/line.h"
+#include "tests/sim/tenants.h"
 #include "transfer/base/num.h"
 
 #define BATCH      4
@@ -16,15 +17,7 @@
 
 static uint64_t n_calls;
 
-/* One call: when it began, and under which circumstances. */
-struct call {
-	struct user *user;
-	uint64_t t0;
-	unsigned n_starts;
-	uint32_t n_joins;
-};
-
-static struct call
+struct call
 call_begin(struct user *user)
 {
 	n_calls++;
@@ -41,8 +34,8 @@ is_clean(const struct call *call)
 
 /* ---- outcomes ---- */
 
-static void
-judge_error(const struct call *call, const char *what, unsigned key, int r)
+void
+call_judge_error(const struct call *call, const char *what, unsigned key, int r)
 {
 	if (r == TIFFIN_E_INVALID || r == TIFFIN_E_SYSTEM || r == TIFFIN_E_VERSION ||
 	    r == TIFFIN_E_FORKED || r == TIFFIN_E_TOO_SMALL)
@@ -71,7 +64,7 @@ close_put(const struct call *call, struct deed *deed, int r)
 		ledger_end(deed, FATE_DONE);
 		return;
 	}
-	judge_error(call, "put", deed->key, r);
+	call_judge_error(call, "put", deed->key, r);
 	if (r == TIFFIN_E_EXISTS && deed->replaces)
 		sim_fail("put \"%s\": EXISTS though it replaces", ledger_key(deed->key));
 	if (r == TIFFIN_E_EXISTS)
@@ -92,7 +85,7 @@ close_get(const struct call *call, unsigned key, const uint8_t *bytes, uint64_t 
 	else if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call->t0);
 	else
-		judge_error(call, "get", key, r);
+		call_judge_error(call, "get", key, r);
 }
 
 /* ---- calls ---- */
@@ -197,7 +190,7 @@ do_range(struct user *user)
 	else if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call.t0);
 	else if (r != 0)
-		judge_error(&call, "get_range", key, r);
+		call_judge_error(&call, "get_range", key, r);
 }
 
 static void
@@ -266,7 +259,7 @@ close_deed(const struct call *call, struct deed *deed, const char *what, int r)
 		return;
 	}
 	if (!call->user->proc.is_dead)
-		judge_error(call, what, deed->key, r);
+		call_judge_error(call, what, deed->key, r);
 	ledger_end(deed, is_refusal && is_clean(call) && !call->user->proc.is_dead ? FATE_NOTHING
 										   : FATE_UNKNOWN);
 	if (deed->fate == FATE_NOTHING && r == TIFFIN_E_NOT_FOUND)
@@ -322,7 +315,7 @@ do_pin(struct user *user)
 	if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call.t0);
 	else if (r != 0)
-		judge_error(&call, "pin", key, r);
+		call_judge_error(&call, "pin", key, r);
 }
 
 static void
@@ -338,7 +331,7 @@ do_stat(struct user *user)
 	if (r == TIFFIN_E_NOT_FOUND)
 		ledger_missed(key, call.t0);
 	else if (r != 0)
-		judge_error(&call, "stat", key, r);
+		call_judge_error(&call, "stat", key, r);
 }
 
 static void
@@ -361,10 +354,31 @@ do_list(struct user *user)
 	}
 	tiffin_list_close(list);
 	if (r < 0 && !user->proc.is_dead)
-		judge_error(&call, "list", 0, r);
+		call_judge_error(&call, "list", 0, r);
 }
 
-/* A version is read at leisure while others replace and remove it. */
+static uint64_t
+some_segment(void)
+{
+	return sim_chance(3) ? 0 : depots[sim_between(0, n_depots - 1)].life->segment_id;
+}
+
+static void
+relocate(struct user *user, unsigned key)
+{
+	struct tiffin_relocation wish = {ledger_key(key), some_segment(), some_segment()};
+	struct call call = call_begin(user);
+	int code = 0;
+	int r = tiffin_relocate(user->client, &wish, 1, NULL, &code);
+
+	r = r != 0 ? r : code;
+	if (r == TIFFIN_E_BUSY)
+		return; /* another task has it */
+	if (r != 0 && !user->proc.is_dead)
+		call_judge_error(&call, "relocate", key, r);
+}
+
+/* A version is read at leisure while others replace and remove it, and it moves on and on. */
 static void
 do_view(struct user *user)
 {
@@ -372,6 +386,7 @@ do_view(struct user *user)
 	struct tiffin_view *view;
 	struct tiffin_stat stat;
 	struct call call = call_begin(user);
+	bool moves = sim_chance(2);
 	uint64_t version = 0;
 	int r = tiffin_view_open(user->client, ledger_key(key), &view);
 
@@ -390,11 +405,13 @@ do_view(struct user *user)
 			version = ledger_saw(key, version,
 					     &(struct sight){at, len, stat.len_bytes, bytes},
 					     call.t0);
+		if (moves)
+			relocate(user, key);
 		fiber_wait(sim_now() + sim_between(MS(1), sim_chance(4) ? MS(1500) : MS(100)));
 	}
 	/* a fence for an earlier put of ours cuts our reading there, too; it may be tried again */
 	if (r != 0 && r != TIFFIN_E_UNREACHABLE && !user->proc.is_dead)
-		judge_error(&call, "view", key, r);
+		call_judge_error(&call, "view", key, r);
 	tiffin_view_close(view);
 }
 
@@ -444,7 +461,7 @@ do_stream(struct user *user)
 		tiffin_put_abort(put);
 		ledger_end(deed, FATE_NOTHING);
 		if (r != 0 && !user->proc.is_dead)
-			judge_error(&call, "write", key, r);
+			call_judge_error(&call, "write", key, r);
 		return;
 	}
 	r = tiffin_put_commit(put, NULL, 0, NULL);
@@ -453,68 +470,12 @@ do_stream(struct user *user)
 	close_put(&call, deed, r);
 }
 
-/* ---- tenants ---- */
-
-/* Other quotas for its own tenant, often less than it holds; keeper.c sees that they hold. */
-static void
-do_quota(struct user *user)
-{
-	uint64_t bytes = sim_chance(3) ? 0 : sim_between(50000, 2000000);
-	uint64_t objects = sim_chance(2) ? 0 : sim_between(2, user_habits.n_keys);
-	struct call call = call_begin(user);
-	int r;
-
-	if (!user_habits.has_quotas)
-		return;
-	r = tiffin_tenant_put(user->client, user->tenant, sim_chance(3) ? NULL : &bytes,
-			      sim_chance(3) ? NULL : &objects);
-	sim_say("user %u quota of %s: %" PRIu64 " bytes, %" PRIu64 " objects: %s", user->index,
-		user->tenant, bytes, objects, r == 0 ? "OK" : tiffin_errname(r));
-	if (r != 0 && !user->proc.is_dead)
-		judge_error(&call, "tenant_put", 0, r);
-}
-
-/* Tenants that nobody uses come and go. */
-static void
-do_tenant(struct user *user)
-{
-	uint64_t bytes = sim_between(0, 1000);
-	char name[16];
-	struct call call = call_begin(user);
-	int r;
-
-	snprintf(name, sizeof(name), "spare%u", (unsigned)sim_between(0, 2));
-	r = sim_chance(2) ? tiffin_tenant_delete(user->client, name)
-			  : tiffin_tenant_put(user->client, name, &bytes, NULL);
-	sim_say("user %u tenant %s: %s", user->index, name, r == 0 ? "OK" : tiffin_errname(r));
-	if (r == TIFFIN_E_NOT_EMPTY)
-		sim_fail("tenant %s holds something: %s", name, tiffin_why());
-	if (r != 0 && !user->proc.is_dead)
-		judge_error(&call, "tenant", 0, r);
-}
-
 /* ---- tasks: what objects there are does not change by them ---- */
-
-static uint64_t
-some_segment(void)
-{
-	return sim_chance(3) ? 0 : depots[sim_between(0, n_depots - 1)].life->segment_id;
-}
 
 static void
 do_relocate(struct user *user)
 {
-	unsigned key = some_key(user);
-	struct tiffin_relocation wish = {ledger_key(key), some_segment(), some_segment()};
-	struct call call = call_begin(user);
-	int code = 0;
-	int r = tiffin_relocate(user->client, &wish, 1, NULL, &code);
-
-	r = r != 0 ? r : code;
-	if (r == TIFFIN_E_BUSY)
-		return; /* another task has it */
-	if (r != 0)
-		judge_error(&call, "relocate", key, r);
+	relocate(user, some_key(user));
 }
 
 /* Seldom, and most of them are undone soon, so that there is room for puts. */
@@ -532,16 +493,35 @@ do_drain(struct user *user)
 	else
 		r = tiffin_undrain(user->client, &id, 1);
 	if (r != 0 && r != TIFFIN_E_BUSY)
-		judge_error(&call, "drain", 0, r);
+		call_judge_error(&call, "drain", 0, r);
 }
 
 /* ---- one of them ---- */
 
 static void (*const calls[])(struct user *user) = {
-	do_put,    do_put,       do_put,       do_get,    do_get,    do_get,
-	do_range,  do_put_batch, do_get_batch, do_remove, do_rename, do_stat,
-	do_list,   do_view,      do_view,      do_view,   do_stream, do_quota,
-	do_tenant, do_relocate,  do_relocate,  do_drain,  do_pin,
+	do_put,
+	do_put,
+	do_put,
+	do_get,
+	do_get,
+	do_get,
+	do_range,
+	do_put_batch,
+	do_get_batch,
+	do_remove,
+	do_rename,
+	do_stat,
+	do_list,
+	do_view,
+	do_view,
+	do_view,
+	do_stream,
+	tenants_quota,
+	tenants_come_and_go,
+	do_relocate,
+	do_relocate,
+	do_drain,
+	do_pin,
 };
 
 void

@@ -22,6 +22,18 @@ struct user {
 	char host[24], tenant[16];
 };
 
+/* One call: when it began, and under which circumstances. */
+struct call {
+	struct user *user;
+	uint64_t t0;
+	unsigned n_starts;
+	uint32_t n_joins;
+};
+struct call call_begin(struct user *user);
+
+/* call_judge_error -- may that call end so, as things are?  If not, the run ends. */
+void call_judge_error(const struct call *call, const char *what, unsigned key, int r);
+
 /* call_some -- one call, which one and with what: by chance. */
 void call_some(struct user *user);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Moves: the old copy goes when the new one is there, and not before its readers are done. */
+#include "master/ghost.h"
 #include "tests/unit/master_works.h"
 
 /* ---- move ---- */
@@ -55,35 +56,59 @@ move__of_an_object_that_is_read__keeps_the_old_copy_as_long_as_the_lease_is_rene
 	assert_int_equal(end_renew(c.user, later.object_id, later.lease_id), STATUS_OK);
 }
 
+/* pass_renewing -- 40 s in which everybody works and these leases are kept. */
 static void
-move__and_removal_of_an_object_that_is_read__both_under_their_leases(void **state)
+pass_renewing(struct world *w, struct end *const *ends, size_t n_ends,
+	      const struct rec_object_place *places, size_t n_places)
+{
+	for (int i = 0; i < 20; i++) {
+		world_pass_ms(w, 2000);
+		for (size_t k = 0; k < n_ends; k++)
+			end_work(ends[k]);
+		for (size_t k = 0; k < n_places; k++)
+			assert_int_equal(
+				end_renew(ends[0], places[k].object_id, places[k].lease_id),
+				STATUS_OK);
+	}
+}
+
+static void
+move__and_removal_of_an_object_that_is_read__each_keeps_what_its_readers_renew(void **state)
 {
 	struct world *w = *state;
 	struct cast c = cast_of(w);
-	struct rec_object_place place = end_get(c.user, "k"), later;
+	struct end *const ends[] = {c.user, c.a, c.b};
+	struct rec_object_place places[2];
 
+	places[0] = end_get(c.user, "k");
 	end_move(c.user, "k", 1, 2);
 	assert_int_equal(end_carry_out(c.b), STATUS_OK);
-	later = end_get(c.user, "k");
+	places[1] = end_get(c.user, "k");
 	assert_int_equal(end_remove(c.user, "k", true), STATUS_OK);
 
-	/* one ghost an id: the other copy rests for what was promised, and nobody may renew, for
-	 * the master does not know who was told of which copy */
-	assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_LEASE_EXPIRED);
-	assert_true(seg(w, 1)->n_replicas == 1); /* its readers' promise runs on */
-	assert_true(seg(w, 2)->resting_bytes >= LEN);
-	assert_int_equal(end_renew(c.user, later.object_id, later.lease_id), STATUS_LEASE_EXPIRED);
+	pass_renewing(w, ends, 3, places, 2);
+	assert_int_equal(seg(w, 1)->n_replicas, 1);
+	assert_int_equal(seg(w, 2)->n_replicas, 1);
+
+	assert_int_equal(end_release(c.user, places[0].object_id, places[0].lease_id), STATUS_OK);
+	world_pass_ms(w, 1000);
+	assert_int_equal(seg(w, 1)->n_replicas, 0);
+	assert_int_equal(seg(w, 2)->n_replicas, 1);
+	assert_int_equal(end_renew(c.user, places[1].object_id, places[1].lease_id), STATUS_OK);
 	world_pass_ms(w, 6000);
-	assert_int_equal(seg(w, 2)->resting_bytes, 0);
+	assert_int_equal(alloc_used_bytes(seg(w, 2)->alloc), 0);
+	assert_int_equal(end_renew(c.user, places[1].object_id, places[1].lease_id),
+			 STATUS_LEASE_EXPIRED);
 }
 
 /* Told of two copies; both are moved away, one after the other. */
 static void
-move__of_both_copies_that_a_reader_knows__ends_its_lease(void **state)
+move__of_both_copies_that_a_reader_knows__keeps_both_as_long_as_it_renews(void **state)
 {
 	struct world *w = *state;
 	struct cast c = cast_of(w);
 	struct end *third = world_join(w, 3), *fourth = world_join(w, 4);
+	struct end *const ends[] = {c.user, c.a, c.b, third, fourth};
 	struct rec_object_place place;
 
 	(void)end_copy(c.user, "k", 2);
@@ -97,15 +122,95 @@ move__of_both_copies_that_a_reader_knows__ends_its_lease(void **state)
 
 	end_move(c.user, "k", 1, 3);
 	assert_int_equal(end_carry_out(third), STATUS_OK);
-	assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_OK);
 	end_move(c.user, "k", 2, 4);
 	assert_int_equal(end_carry_out(fourth), STATUS_OK);
 
-	/* the place of its second copy is to be free some time */
-	assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_LEASE_EXPIRED);
+	pass_renewing(w, ends, 5, &place, 1);
+	assert_int_equal(seg(w, 1)->n_replicas, 1);
+	assert_int_equal(seg(w, 2)->n_replicas, 1);
+	assert_int_equal(end_get(c.user, "k").n_replicas, 2);
+
+	/* who was told after the first move may read the second copy, but renews by no ghost of it
+	 */
 	world_pass_ms(w, 6000);
+	assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_LEASE_EXPIRED);
 	assert_int_equal(alloc_used_bytes(seg(w, 1)->alloc), 0);
 	assert_int_equal(alloc_used_bytes(seg(w, 2)->alloc), 0);
+	assert_int_equal(w->master->ghosts.n, 0);
+}
+
+/* A copy of round 2 goes with its segment: who was told in round 1 may have been told of it, too.
+ */
+static void
+segment__of_a_younger_ghost_leaves__ends_the_older_rounds_and_not_the_younger(void **state)
+{
+	struct world *w = *state;
+	struct cast c = cast_of(w);
+	struct end *third = world_join(w, 3), *fourth = world_join(w, 4);
+	struct rec_object_place first, later;
+	struct rec_id gone = {2};
+	struct rep_unmount_segment rep;
+
+	(void)end_copy(c.user, "k", 2);
+	assert_int_equal(end_carry_out(c.b), STATUS_OK);
+	assert_int_equal(end_mount(third, 3, 1, 8 * MIB), STATUS_OK);
+	assert_int_equal(end_mount(fourth, 4, 1, 8 * MIB), STATUS_OK);
+	end_work(third);
+	end_work(fourth);
+
+	first = end_get(c.user, "k");
+	end_move(c.user, "k", 1, 3);
+	assert_int_equal(end_carry_out(third), STATUS_OK);
+	end_move(c.user, "k", 2, 4);
+	assert_int_equal(end_carry_out(fourth), STATUS_OK);
+	later = end_get(c.user, "k");
+	assert_int_equal(ASK(c.b, unmount_segment, &rep, .n_segments = 1, .segments = &gone),
+			 STATUS_OK);
+	world_pass_ms(w, 100);
+
+	assert_int_equal(end_renew(c.user, first.object_id, first.lease_id), STATUS_LEASE_EXPIRED);
+	assert_int_equal(end_renew(c.user, later.object_id, later.lease_id), STATUS_OK);
+	assert_int_equal(seg(w, 1)->n_replicas, 1); /* what was promised holds */
+}
+
+static void
+move__again_and_again_under_readers__waits_when_there_are_enough_ghosts(void **state)
+{
+	struct world *w = *state;
+	struct cast c = cast_of(w);
+	struct rec_object_place places[GHOSTS_MAX + 1];
+	struct end *ends[GHOSTS_MAX + 3] = {c.user, c.a, c.b};
+	unsigned n = 0;
+
+	for (unsigned i = 3; i < array_len(ends); i++) {
+		ends[i] = world_join(w, 100 + i);
+		assert_int_equal(end_mount(ends[i], i, 1, 8 * MIB), STATUS_OK);
+		end_work(ends[i]);
+	}
+	for (uint64_t at = 1; n < GHOSTS_MAX; n++, at++) {
+		places[n] = end_get(c.user, "k");
+		end_move(c.user, "k", at, at + 1);
+		assert_int_equal(end_carry_out(ends[at + 1]), STATUS_OK);
+	}
+	places[n++] = end_get(c.user, "k");
+	end_move(c.user, "k", GHOSTS_MAX + 1, GHOSTS_MAX + 2);
+
+	pass_renewing(w, ends, array_len(ends), places, n);
+	assert_int_equal(end_carry_out(ends[GHOSTS_MAX + 2]), NO_ANSWER);
+	for (unsigned i = 1; i <= GHOSTS_MAX + 1; i++)
+		assert_int_equal(seg(w, i)->n_replicas, 1);
+
+	/* a removal is no move: it goes through, and its readers go on as well */
+	assert_int_equal(end_release(c.user, places[0].object_id, places[0].lease_id), STATUS_OK);
+	world_pass_ms(w, 1000);
+	assert_int_equal(seg(w, 1)->n_replicas, 0);
+	assert_int_equal(end_carry_out(ends[GHOSTS_MAX + 2]), STATUS_OK);
+	assert_int_equal(end_remove(c.user, "k", true), STATUS_OK);
+	pass_renewing(w, ends, array_len(ends), places + 1, n - 1);
+	world_pass_ms(w, 6000);
+	assert_int_equal(w->master->ghosts.n, 0);
+	for (unsigned i = 1; i < array_len(ends); i++)
+		assert_int_equal(alloc_used_bytes(seg(w, i)->alloc), 0);
 }
 
 static void
@@ -198,8 +303,13 @@ main(void)
 		WORLD_TEST(move__reported__leaves_one_copy_elsewhere__and_frees_the_old_place),
 		WORLD_TEST(
 			move__of_an_object_that_is_read__keeps_the_old_copy_as_long_as_the_lease_is_renewed),
-		WORLD_TEST(move__and_removal_of_an_object_that_is_read__both_under_their_leases),
-		WORLD_TEST(move__of_both_copies_that_a_reader_knows__ends_its_lease),
+		WORLD_TEST(
+			move__and_removal_of_an_object_that_is_read__each_keeps_what_its_readers_renew),
+		WORLD_TEST(
+			move__of_both_copies_that_a_reader_knows__keeps_both_as_long_as_it_renews),
+		WORLD_TEST(
+			segment__of_a_younger_ghost_leaves__ends_the_older_rounds_and_not_the_younger),
+		WORLD_TEST(move__again_and_again_under_readers__waits_when_there_are_enough_ghosts),
 		WORLD_TEST(move__of_the_last_copy_to_a_full_place__keeps_the_copy),
 		WORLD_TEST(query__walks_all_tasks_by_id_with_a_cursor),
 		WORLD_TEST(tasks__more_than_a_worker_takes_at_once__are_carried_out_in_turn),

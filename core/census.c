@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/ask.h"
+#include "core/put.h"
 #include "core/why.h"
 
 /* Room for the texts of one record, ended by NUL. */
@@ -243,6 +244,64 @@ tiffin_puts(struct tiffin_client *client, int (*fn)(void *arg, const struct tiff
 		r = put_page(client, &after, fn, arg, &of_fn);
 	} while (r == 1);
 	return client_leave(client, of_fn != 0 ? of_fn : r);
+}
+
+/* ---- copies ------------------------------------------------------------------------ */
+
+typedef int (*replica_fn)(void *arg, const struct tiffin_replica *replica);
+
+static int
+tell_replica(const struct rec_replica *rec, replica_fn fn, void *arg)
+{
+	struct tiffin_extent *extents = calloc(rec->n_extents + 1u, sizeof(*extents));
+	struct tiffin_replica replica = {rec->segment_id, rec->segment_epoch, extents,
+					 rec->n_extents};
+	int r;
+
+	if (extents == NULL)
+		return why_no_memory();
+	for (uint32_t i = 0; i < rec->n_extents; i++)
+		extents[i] = (struct tiffin_extent){rec->extents[i].offset_bytes,
+						    rec->extents[i].len_bytes};
+	r = fn(arg, &replica);
+	free(extents);
+	return r;
+}
+
+static int
+ask_where(struct tiffin_client *client, const char *key, replica_fn fn, void *arg)
+{
+	struct rec_key_only one = {span_of(key, strlen(key))};
+	const struct msg_get_replica_list msg = {LEASE_NONE, 1, &one};
+	cleanup_with(ask_fini) struct ask ask;
+	struct rep_get_replica_list rep;
+	int r;
+
+	ask_init(&ask, client);
+	r = ask_call(&ask, MSG_get_replica_list, msg_get_replica_list_encode(&ask.payload, &msg),
+		     client_until(client));
+	if (r == 0)
+		r = ask_read(&ask,
+			     rep_get_replica_list_decode(ask.reply.payload, ask.reply.arena, &rep));
+	if (r == 0)
+		r = ask_count(&ask, rep.n_objects, 1);
+	if (r == 0 && rep.objects[0].status != STATUS_OK)
+		r = put_why(key, rep.objects[0].status);
+	for (uint32_t i = 0; r == 0 && i < rep.objects[0].n_replicas; i++)
+		r = tell_replica(&rep.objects[0].replicas[i], fn, arg);
+	return r;
+}
+
+int
+tiffin_where(struct tiffin_client *client, const char *key,
+	     int (*fn)(void *arg, const struct tiffin_replica *replica), void *arg)
+{
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	r = client_key_check(key);
+	return client_leave(client, r != 0 ? r : ask_where(client, key, fn, arg));
 }
 
 /* ---- counters ----------------------------------------------------------------------- */

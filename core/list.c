@@ -17,7 +17,8 @@ struct tiffin_list {
 	char after[TIFFIN_KEY_MAX + 1]; /* the key told last */
 	char delimiter;
 	char *pattern;                   /* owned; NULL: every key */
-	char looked[TIFFIN_KEY_MAX + 1]; /* with a pattern: the key looked at last */
+	uint64_t segment_id;             /* only what has a copy there; 0: wherever */
+	char looked[TIFFIN_KEY_MAX + 1]; /* of a list in stretches: the key looked at last */
 	struct ask ask;                  /* page lives in its reply */
 	struct rep_list page;
 	uint32_t at;
@@ -86,22 +87,57 @@ tiffin_list_regex_open(struct tiffin_client *client, const char *pattern, const 
 	return client_leave(client, 0);
 }
 
-/* match_page -- the same for a list by pattern; a page may be empty and not the last. */
-static int
-match_page(struct tiffin_list *list)
+int
+tiffin_list_segment_open(struct tiffin_client *client, uint64_t segment_id, const char *prefix,
+			 struct tiffin_list **ret_list)
 {
-	const struct msg_list_by_regex msg = {
-		.prefix = span_of(list->prefix, strlen(list->prefix)),
-		.pattern = span_of(list->pattern, strlen(list->pattern)),
-		.after = span_of(list->looked, strlen(list->looked)),
-	};
-	struct rep_list_by_regex rep = {0};
+	struct tiffin_list *list = NULL;
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	r = segment_id == 0 ? why_set(TIFFIN_E_INVALID, "no segment has the id 0")
+			    : open_list(client, prefix != NULL ? prefix : "", "", &list);
+	if (r == 0) {
+		list->segment_id = segment_id;
+		*ret_list = list;
+	}
+	return client_leave(client, r);
+}
+
+/* in_stretches -- the master looks at some keys a request, of which none may be wanted. */
+static bool
+in_stretches(const struct tiffin_list *list)
+{
+	return list->pattern != NULL || list->segment_id != 0;
+}
+
+/* encode_stretch -- the request for the next one. */
+static int
+encode_stretch(const struct tiffin_list *list, struct buf *to)
+{
+	struct span prefix = span_of(list->prefix, strlen(list->prefix));
+	struct span after = span_of(list->looked, strlen(list->looked));
+
+	if (list->segment_id != 0)
+		return msg_list_by_segment_encode(
+			to, &(struct msg_list_by_segment){list->segment_id, prefix, after});
+	return msg_list_by_regex_encode(
+		to, &(struct msg_list_by_regex){
+			    prefix, span_of(list->pattern, strlen(list->pattern)), after});
+}
+
+/* turn_stretch -- turn_page() for such a list; a page may be empty and not the last. */
+static int
+turn_stretch(struct tiffin_list *list)
+{
+	uint16_t type = list->segment_id != 0 ? MSG_list_by_segment : MSG_list_by_regex;
+	struct rep_list_by_regex rep = {0}; /* both answer alike */
 	struct ask *ask = &list->ask;
 	int r;
 
 	ask_again(ask);
-	r = ask_call(ask, MSG_list_by_regex, msg_list_by_regex_encode(&ask->payload, &msg),
-		     client_until(list->client));
+	r = ask_call(ask, type, encode_stretch(list, &ask->payload), client_until(list->client));
 	if (r == 0)
 		r = ask_read(ask,
 			     rep_list_by_regex_decode(ask->reply.payload, ask->reply.arena, &rep));
@@ -147,10 +183,10 @@ next(struct tiffin_list *list, struct tiffin_stat *ret_stat)
 	while (list->at == list->page.n_listed) {
 		if (list->page.has_more == 0)
 			return 0;
-		r = list->pattern != NULL ? match_page(list) : turn_page(list);
+		r = in_stretches(list) ? turn_stretch(list) : turn_page(list);
 		if (r != 0)
 			return r;
-		if (list->page.n_listed == 0 && list->pattern == NULL)
+		if (list->page.n_listed == 0 && !in_stretches(list))
 			list->page.has_more = 0; /* more, but none told: would go on for ever */
 	}
 	listed = &list->page.listed[list->at++];

@@ -359,6 +359,14 @@ TIFFIN_API int tiffin_list_open(struct tiffin_client *client, const char *prefix
 TIFFIN_API int tiffin_list_regex_open(struct tiffin_client *client, const char *pattern,
 				      const char *prefix, struct tiffin_list **ret_list);
 
+/*
+ * tiffin_list_segment_open -- of the keys that begin with prefix those with a copy on a segment.
+ *
+ * Errors: TIFFIN_E_INVALID; TIFFIN_E_NOT_FOUND for no such segment comes from tiffin_list_next().
+ */
+TIFFIN_API int tiffin_list_segment_open(struct tiffin_client *client, uint64_t segment_id,
+					const char *prefix, struct tiffin_list **ret_list);
+
 /* tiffin_list_next -- 1 and the next key (valid until the next call), 0 at the end, or TIFFIN_E_*.
  */
 TIFFIN_API int tiffin_list_next(struct tiffin_list *list, const char **ret_key,
@@ -500,6 +508,15 @@ struct tiffin_segment {
 	uint64_t segment_id, epoch, size_bytes, used_bytes, resting_bytes, hole_bytes, client_id;
 	const char *name, *host, *endpoint, *medium, *state; /* valid during the call */
 };
+struct tiffin_extent {
+	uint64_t offset_bytes, len_bytes; /* in the segment */
+};
+struct tiffin_replica {
+	uint64_t segment_id, epoch;
+	const struct tiffin_extent *extents; /* in the order of the object's bytes; valid during the
+						call */
+	size_t n_extents;
+};
 struct tiffin_client_state {
 	uint64_t client_id, silent_ms;
 	uint32_t n_segments, n_puts;
@@ -523,6 +540,17 @@ TIFFIN_API int tiffin_clients(struct tiffin_client *client,
 			      void *arg);
 TIFFIN_API int tiffin_puts(struct tiffin_client *client,
 			   int (*fn)(void *arg, const struct tiffin_put_state *put), void *arg);
+
+/*
+ * tiffin_where -- call fn for every copy of an object that can be read just now.
+ *
+ * Takes no lease and counts as no use: by the time fn runs the object may have moved.
+ * A result of fn other than 0 ends the walk and is returned.
+ *
+ * Errors: TIFFIN_E_NOT_FOUND, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT, TIFFIN_E_INVALID.
+ */
+TIFFIN_API int tiffin_where(struct tiffin_client *client, const char *key,
+			    int (*fn)(void *arg, const struct tiffin_replica *replica), void *arg);
 
 /* tiffin_stats -- call fn for every counter of the master, listed in tiffin-metrics(7). */
 TIFFIN_API int tiffin_stats(struct tiffin_client *client,

@@ -2,7 +2,7 @@
 
 /*
  * handle_bulk.c -- requests about many keys at once: removal by prefix and by pattern, lists by
- * pattern, copies of one segment.
+ * pattern and by segment, copies of one segment.
  *
  * Each looks at a bounded number of keys and says where to go on, so that no turn gets long and the
  * master remembers nothing of a removal under way.
@@ -29,6 +29,7 @@ struct stretch {
 struct which {
 	struct span prefix, after;
 	struct regex *regex; /* NULL: every key */
+	uint64_t segment_id; /* with a copy there; 0: wherever they lie */
 };
 
 static void
@@ -70,6 +71,8 @@ collect(struct peer *peer, const struct which *which, struct stretch *stretch)
 		}
 		if (r < 0)
 			return STATUS_UNAVAILABLE;
+		if (which->segment_id != 0)
+			is_wanted = object_copy_on(object_of(key), which->segment_id) != NULL;
 		if (is_wanted)
 			stretch->objects[stretch->n_objects++] = object_of(key);
 	}
@@ -166,36 +169,56 @@ handle_remove_by_regex(struct peer *peer, const struct msg_remove_by_regex *msg,
 
 /* ---- lists ---- */
 
-/* Attributes may make a page too long: it ends behind the first key that does so. */
-int
-handle_list_by_regex(struct peer *peer, const struct msg_list_by_regex *msg, struct buf *out)
+/* tell_stretch -- attributes may make a page too long: it ends behind the first key that does so.
+ */
+static int
+tell_stretch(struct peer *peer, const struct stretch *stretch, struct buf *out)
 {
-	const struct which which = {.prefix = msg->prefix, .after = msg->after};
 	struct rep_list_by_regex rep;
-	struct stretch stretch;
 	struct rec_listed *recs;
 	size_t n_bytes = 0;
-	int status = collect_matching(peer, which, msg->pattern, &stretch);
 
-	if (status != STATUS_OK)
-		return status;
-	recs = arena_alloc(&peer->master->arena, stretch.n_objects + 1u, sizeof(*recs));
+	recs = arena_alloc(&peer->master->arena, stretch->n_objects + 1u, sizeof(*recs));
 	if (recs == NULL)
 		return STATUS_UNAVAILABLE;
 	rep = (struct rep_list_by_regex){
-		.has_more = stretch.has_more, .after = stretch.last, .listed = recs};
-	while (rep.n_listed < stretch.n_objects && n_bytes <= LIST_BYTES_MAX) {
-		const struct object *object = stretch.objects[rep.n_listed];
+		.has_more = stretch->has_more, .after = stretch->last, .listed = recs};
+	while (rep.n_listed < stretch->n_objects && n_bytes <= LIST_BYTES_MAX) {
+		const struct object *object = stretch->objects[rep.n_listed];
 
 		books_hold(peer->master, object->batch);
 		recs[rep.n_listed++] = handle_listed(object);
 		n_bytes += object->key.len_bytes + object->attr_len;
 	}
-	if (rep.n_listed < stretch.n_objects) {
+	if (rep.n_listed < stretch->n_objects) {
 		rep.has_more = 1;
 		rep.after = recs[rep.n_listed - 1].key;
 	}
 	return handle_encoded(rep_list_by_regex_encode(out, &rep));
+}
+
+int
+handle_list_by_regex(struct peer *peer, const struct msg_list_by_regex *msg, struct buf *out)
+{
+	const struct which which = {.prefix = msg->prefix, .after = msg->after};
+	struct stretch stretch;
+	int status = collect_matching(peer, which, msg->pattern, &stretch);
+
+	return status != STATUS_OK ? status : tell_stretch(peer, &stretch, out);
+}
+
+int
+handle_list_by_segment(struct peer *peer, const struct msg_list_by_segment *msg, struct buf *out)
+{
+	const struct which which = {
+		.prefix = msg->prefix, .after = msg->after, .segment_id = msg->segment_id};
+	struct stretch stretch;
+	int status;
+
+	if (segment_find(peer->master, msg->segment_id) == NULL)
+		return STATUS_SEGMENT_NOT_FOUND;
+	status = collect(peer, &which, &stretch);
+	return status != STATUS_OK ? status : tell_stretch(peer, &stretch, out);
 }
 
 /* ---- copies ---- */

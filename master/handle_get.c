@@ -37,11 +37,14 @@ handle_exist(struct peer *peer, const struct msg_exist *msg, struct buf *out)
 
 /* ---- get_replica_list ---- */
 
-/* A promise is never longer than the master's own measure: a restart waits just so long. */
+/*
+ * A promise is never longer than the master's own measure: a restart waits just so long.  Who only
+ * looks gets none.
+ */
 static uint32_t
 lease_len(const struct master *master, uint32_t wanted_ms)
 {
-	uint64_t most_ms = master->limits.lease_ms;
+	uint64_t most_ms = wanted_ms == LEASE_NONE ? 0 : master->limits.lease_ms;
 
 	return (uint32_t)(wanted_ms == 0 ? most_ms : num_min(wanted_ms, most_ms));
 }
@@ -87,7 +90,7 @@ tell_object(struct master *master, struct buf *out, struct object *object, uint3
 		.has_crc = object->has_crc,
 		.crc = object->crc,
 		.lease_ms = lease_ms,
-		.lease_id = lease_grant(master, object, lease_ms),
+		.lease_id = lease_ms > 0 ? lease_grant(master, object, lease_ms) : 0,
 	};
 	uint32_t n = 0;
 	int r = rec_object_place_encode(out,
@@ -105,11 +108,10 @@ tell_object(struct master *master, struct buf *out, struct object *object, uint3
 }
 
 static int
-tell_none(struct master *master, struct buf *out, uint32_t status)
+tell_none(struct buf *out, uint32_t status)
 {
 	struct rec_object_place none = {.status = status};
 
-	counter_add(&master->counters.gets_missed, 1);
 	return rec_object_place_encode(out, &none);
 }
 
@@ -120,24 +122,28 @@ handle_get_replica_list(struct peer *peer, const struct msg_get_replica_list *ms
 	uint32_t lease_ms = lease_len(master, msg->lease_ms);
 	struct object **objects = find_all(peer, msg->keys, msg->n_keys);
 	int r = objects == NULL ? CODEC_E_NO_MEMORY : codec_put_u32(out, msg->n_keys);
-	uint32_t n_used = 0;
+	uint32_t n_used = 0, n_missed = 0;
 
 	for (uint32_t i = 0; i < msg->n_keys && r == 0; i++) {
 		struct object *object = objects[i];
 
+		n_missed += object == NULL || !object_is_readable(object);
 		if (object == NULL) {
-			r = tell_none(master, out, STATUS_NOT_FOUND);
+			r = tell_none(out, STATUS_NOT_FOUND);
 		} else if (!object_is_readable(object)) {
-			r = tell_none(master, out, STATUS_NOT_COMPLETE);
+			r = tell_none(out, STATUS_NOT_COMPLETE);
 		} else {
 			r = tell_object(master, out, object, lease_ms);
-			if (lease_is_use(master, object))
+			if (lease_ms > 0 && lease_is_use(master, object))
 				objects[n_used++] = object; /* among those told of already */
 		}
 	}
 	while (n_used > 0)
 		ages_use(objects[--n_used]);
-	counter_add(&master->counters.gets, msg->n_keys);
+	if (lease_ms > 0) {
+		counter_add(&master->counters.gets, msg->n_keys);
+		counter_add(&master->counters.gets_missed, n_missed);
+	}
 	return handle_encoded(r);
 }
 

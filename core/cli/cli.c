@@ -8,7 +8,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/key_text.h"
 #include "transfer/base/num.h"
 

@@ -19,7 +19,7 @@
 #include "core/cli/books.h"
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "transfer/base/num.h"
 
 struct opts {

@@ -17,7 +17,7 @@
 #include "core/cli/command.h"
 #include "core/cli/deep.h"
 #include "core/cli/daemon.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/script.h"
 
 struct opts {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/command.h"
 #include "core/cli/doctor.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 
 static const char *const levels[] = {
 	[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_BAD] = "bad"};

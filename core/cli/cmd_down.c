@@ -2,7 +2,7 @@
 #include "core/cli/command.h"
 #include "core/cli/house.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 
 struct opts {
 	const char *run;

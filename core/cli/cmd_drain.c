@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/segment_name.h"
 #include "core/cli/task_wait.h"
 

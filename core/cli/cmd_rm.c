@@ -4,7 +4,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/keys.h"
 #include "transfer/base/vec.h"
 

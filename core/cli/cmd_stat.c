@@ -3,7 +3,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/key_text.h"
 #include "core/cli/keys.h"
 #include "core/cli/listing.h"

@@ -10,7 +10,7 @@
 
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/top.h"
 
 #define LINES_WITHOUT_TERMINAL 1000

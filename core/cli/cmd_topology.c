@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/cli/command.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/table.h"
 #include "transfer/base/num.h"
 #include "transfer/topology.h"

@@ -20,7 +20,7 @@
 #include "core/cli/command.h"
 #include "core/cli/house.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/memory.h"
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/command.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "master/proto/limits.h"
 
 static int

@@ -23,7 +23,7 @@
 
 #include "core/cli/export_name.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/landing.h"
 #include "core/cli/stream.h"
 #include "transfer/base/num.h"

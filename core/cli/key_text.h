@@ -31,7 +31,4 @@ key_show(char *buf, size_t cap, const char *key)
 /* text_scrub -- control bytes become '?': nothing that is said may steer the terminal. */
 void text_scrub(char *text);
 
-/* base64 -- RFC 4648 with padding.  needs: cap >= 4 * ((n_bytes + 2) / 3) + 1. */
-const char *base64(char *buf, size_t cap, const void *bytes, size_t n_bytes);
-
 #endif

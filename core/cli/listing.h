@@ -5,7 +5,7 @@
 #define CORE_CLI_LISTING_H
 
 #include "core/cli/cli.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 
 struct listing_what {
 	const char *prefix;

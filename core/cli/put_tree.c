@@ -10,7 +10,7 @@
 
 #include "core/cli/export_name.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/keys.h"
 #include "core/cli/put_batch.h"
 #include "core/cli/stream.h"

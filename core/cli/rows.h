@@ -5,7 +5,7 @@
 #define CORE_CLI_ROWS_H
 
 #include "core/cli/cli.h"
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 #include "core/cli/table.h"
 
 struct rows {

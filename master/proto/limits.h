@@ -18,6 +18,8 @@
 #define JOBS_TOLD_MAX  64
 #define OBJECT_LEN_MAX (1ull << 44)
 
+#define LEASE_NONE UINT32_MAX /* get_replica_list: only to look, no promise */
+
 /* What one client may have under way at the master at once; more is answered TOO_MANY. */
 #define EMPTY_PUTS_MAX   4096        /* puts begun with no room, and not extended yet */
 #define PARKED_MAX       256         /* requests that wait for room */

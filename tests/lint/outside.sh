@@ -28,7 +28,7 @@ only "${calls}pthread_mutex_(init|lock|unlock) *\\(" 'transfer/base/lock\.[ch]' 
 only "${calls}(sleep|usleep|nanosleep|clock_nanosleep) *\\(" 'transfer/base/clock\.c' 'nobody sleeps'
 
 found "$(files '*.c' | grep -E '^(transfer|core|master/proto)/' |
-	grep -vE '^core/cli/|main\.c$|^transfer/base/(log|options|program)\.c$' |
+	grep -vE '^core/cli/|main\.c$|^transfer/base/(log|options|program|json)\.c$' |
 	look "${calls}(printf|fprintf|puts|putchar|perror|exit|_exit|signal|sigaction) *\\(" \
 		'a library does not print, exit, or touch signals' | no_comments)"
 finish

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Many keys at once: removal by prefix and pattern, lists by pattern, copies of one segment. */
+/* Many keys at once: removal by prefix and pattern, lists by pattern and segment, copies of one
+ * segment. */
 #include "tests/unit/master_world.h"
 
 static struct span
@@ -135,6 +136,47 @@ list_by_regex__tells_what_matches_and_where_it_has_looked_to(void **state)
 	assert_int_equal(rep.has_more, 0);
 }
 
+static void
+list_by_segment__tells_what_has_a_copy_there_alone(void **state)
+{
+	struct end *end = with_objects(*state, "a/%d", 2);
+	struct rec_key_only one = {text("a/0")};
+	struct rep_list_by_segment rep = {0};
+	struct rep_replica_clear cleared = {0};
+
+	assert_int_equal(ASK(end, list_by_segment, &rep, .segment_id = 99),
+			 STATUS_SEGMENT_NOT_FOUND);
+	end_mount(end, 2, 1, 64 * MIB);
+	assert_int_equal(ASK(end, list_by_segment, &rep, .segment_id = 2), STATUS_OK);
+	assert_int_equal(rep.n_listed, 0);
+	assert_int_equal(
+		ASK(end, replica_clear, &cleared, .segment_id = 1, .n_keys = 1, .keys = &one),
+		STATUS_OK);
+	assert_int_equal(ASK(end, list_by_segment, &rep, .segment_id = 1), STATUS_OK);
+	assert_int_equal(rep.n_listed, 1);
+	assert_true(span_equal(rep.listed[0].key, text("a/1")));
+	assert_int_equal(rep.has_more, 0);
+	assert_int_equal(ASK(end, list_by_segment, &rep, .segment_id = 1, .prefix = text("b")),
+			 STATUS_OK);
+	assert_int_equal(rep.n_listed, 0);
+}
+
+static void
+list_by_segment__goes_in_stretches_of_1024_keys(void **state)
+{
+	struct end *end = with_objects(*state, "k%05d", 1500);
+	struct rep_list_by_segment rep = {0};
+
+	assert_int_equal(ASK(end, list_by_segment, &rep, .segment_id = 1), STATUS_OK);
+	assert_int_equal(rep.n_listed, 1024);
+	assert_int_equal(rep.has_more, 1);
+	assert_int_equal(ASK(end, list_by_segment, &rep, .segment_id = 1, .after = text("k01023")),
+			 STATUS_OK);
+	assert_int_equal(rep.n_listed, 476);
+	assert_true(span_equal(rep.listed[0].key, text("k01024")));
+	assert_int_equal(rep.has_more, 0);
+}
+
 static uint32_t
 clear(struct end *end, uint64_t segment_id, const char *key)
 {
@@ -175,6 +217,8 @@ main(void)
 		WITH_WORLD(remove_by_regex__takes_what_the_pattern_is_found_in),
 		WITH_WORLD(a_pattern_that_is_none__is_refused_and_changes_nothing),
 		WITH_WORLD(list_by_regex__tells_what_matches_and_where_it_has_looked_to),
+		WITH_WORLD(list_by_segment__tells_what_has_a_copy_there_alone),
+		WITH_WORLD(list_by_segment__goes_in_stretches_of_1024_keys),
 		WITH_WORLD(replica_clear__drops_a_copy_and_with_the_last_the_object),
 	};
 

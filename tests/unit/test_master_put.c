@@ -262,6 +262,31 @@ object_under_a_lease__is_not_removed_without_force(void **state)
 }
 
 static void
+object_looked_at__without_a_lease__is_told_and_may_be_removed(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rec_key_only keys[] = {{span_of("a", 1)}, {span_of("none", 4)}};
+	struct rep_get_replica_list rep = {0};
+	uint64_t id;
+
+	end_mount(end, 1, 1, MIB);
+	id = end_put(end, "a", 100);
+	assert_int_equal(
+		ASK(end, get_replica_list, &rep, .lease_ms = LEASE_NONE, .n_keys = 2, .keys = keys),
+		STATUS_OK);
+	assert_int_equal(rep.objects[0].object_id, id);
+	assert_int_equal(rep.objects[0].lease_id, 0);
+	assert_int_equal(rep.objects[0].lease_ms, 0);
+	assert_int_equal(rep.objects[0].n_replicas, 1);
+	assert_int_equal(rep.objects[0].replicas[0].segment_id, 1);
+	assert_int_equal(rep.objects[1].status, STATUS_NOT_FOUND);
+	assert_int_equal(counter_get(&w->master->counters.gets), 0);
+	assert_int_equal(counter_get(&w->master->counters.gets_missed), 0);
+	assert_int_equal(end_remove(end, "a", false), STATUS_OK);
+}
+
+static void
 lease__held_by_two__ends_with_the_second_release(void **state)
 {
 	struct end *end = provider_of(*state, 64 * MIB);
@@ -501,6 +526,7 @@ main(void)
 		WORLD_TEST(more_copies_than_segments__are_fewer__or_none_when_strict),
 		WORLD_TEST(grow__that_fails_on_the_second_copy__leaves_the_first_as_it_was),
 		WORLD_TEST(object_under_a_lease__is_not_removed_without_force),
+		WORLD_TEST(object_looked_at__without_a_lease__is_told_and_may_be_removed),
 		WORLD_TEST(lease__held_by_two__ends_with_the_second_release),
 		WORLD_TEST(late_release__of_a_round_that_is_over__ends_nobody_elses_promise),
 		WORLD_TEST(renewal__after_the_end__is_refused),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cli/json.h"
+#include "transfer/base/json.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/cli/key_text.h"
+#include "transfer/base/utf8.h"
 
 void
 json_init(struct json *json, FILE *to)
@@ -153,4 +153,30 @@ json_key(struct json *json, const char *name, const char *key)
 		return;
 	snprintf(beside, sizeof(beside), "%s_base64", name);
 	json_base64(json, beside, key, strlen(key));
+}
+
+const char *
+base64(char *buf, size_t cap, const void *bytes, size_t n_bytes)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *at = bytes;
+	size_t n = 0;
+
+	assert(cap >= 4 * ((n_bytes + 2) / 3) + 1);
+	for (size_t i = 0; i < n_bytes; i += 3) {
+		size_t left = n_bytes - i;
+		uint32_t v = (uint32_t)at[i] << 16;
+
+		if (left > 1)
+			v |= (uint32_t)at[i + 1] << 8;
+		if (left > 2)
+			v |= at[i + 2];
+		buf[n++] = digits[v >> 18];
+		buf[n++] = digits[v >> 12 & 63];
+		buf[n++] = left > 1 ? digits[v >> 6 & 63] : '=';
+		buf[n++] = left > 2 ? digits[v & 63] : '=';
+	}
+	buf[n] = '\0';
+	return buf;
 }

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "core/cli/json.h"
-#include "core/cli/key_text.h"
+#include "transfer/base/json.h"
 
 /* A place to write to. */
 struct page {
@@ -158,6 +157,26 @@ base64__of_many_bytes__is_whole(void **state)
 	free(page.text);
 }
 
+static void
+base64__agrees_with_the_rfc(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"", ""},
+		{"f", "Zg=="},
+		{"fo", "Zm8="},
+		{"foo", "Zm9v"},
+		{"foob", "Zm9vYg=="},
+		{"fooba", "Zm9vYmE="},
+		{"foobar", "Zm9vYmFy"},
+	};
+	char buf[16];
+
+	(void)state;
+	for (size_t i = 0; i < array_len(pairs); i++)
+		assert_string_equal(base64(buf, sizeof(buf), pairs[i][0], strlen(pairs[i][0])),
+				    pairs[i][1]);
+}
+
 int
 main(void)
 {
@@ -170,6 +189,7 @@ main(void)
 		cmocka_unit_test(key__that_is_utf8__stands_for_itself_alone),
 		cmocka_unit_test(key__that_is_no_utf8__has_its_bytes_beside_it),
 		cmocka_unit_test(base64__of_many_bytes__is_whole),
+		cmocka_unit_test(base64__agrees_with_the_rfc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

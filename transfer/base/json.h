@@ -12,8 +12,8 @@
  * a million keys stream in bounded memory, and line tools see one a line.
  * Numbers that are ids are written as text: many readers keep only 53 bits.
  */
-#ifndef CORE_CLI_JSON_H
-#define CORE_CLI_JSON_H
+#ifndef TRANSFER_BASE_JSON_H
+#define TRANSFER_BASE_JSON_H
 
 #include <stdio.h>
 
@@ -52,5 +52,8 @@ void json_key(struct json *json, const char *name, const char *key);
 
 /* json_base64 -- bytes as text. */
 void json_base64(struct json *json, const char *name, const void *bytes, size_t n_bytes);
+
+/* base64 -- RFC 4648 with padding.  needs: cap >= 4 * ((n_bytes + 2) / 3) + 1. */
+const char *base64(char *buf, size_t cap, const void *bytes, size_t n_bytes);
 
 #endif

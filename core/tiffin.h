@@ -587,7 +587,8 @@ TIFFIN_API int tiffin_events(struct tiffin_client *client, uint64_t *cursor, uin
 
 /* One that can change while the master works. */
 struct tiffin_setting {
-	const char *name, *unit, *help; /* valid during the call; unit "ms", "bytes", "%" or "" */
+	const char *name, *unit, *help; /* valid during the call; unit "ms", "bytes", "%" or "", or
+					   words, blank between, the first of which is 0 */
 	uint64_t value;                 /* in force */
 	uint64_t configured;            /* by the master's command line, file or default */
 	uint64_t least, most;
@@ -602,7 +603,7 @@ TIFFIN_API int tiffin_settings(struct tiffin_client *client,
 /*
  * tiffin_set -- change one, at once, and also for later starts of the master.
  *
- * value    as in tiffin.conf(5), "5s" or "80"; "": as configured.
+ * value    as in tiffin.conf(5), "5s", "80" or a word; "": as configured.
  * Errors: TIFFIN_E_NOT_FOUND: no such setting, or it can't change while the master works;
  *         TIFFIN_E_INVALID: not such a value, tiffin_why() says why; TIFFIN_E_UNREACHABLE,
  *         TIFFIN_E_TIMEOUT, TIFFIN_E_BUSY.

@@ -17,7 +17,7 @@
 
 /* ---- one setting ---- */
 
-enum kind { NUMBER, BYTES, MS, TEXT, FLAG };
+enum kind { NUMBER, BYTES, MS, TEXT, FLAG, CHOICE };
 
 struct setting {
 	enum kind kind;
@@ -27,7 +27,8 @@ struct setting {
 };
 
 static const char *const values[] = {
-	[NUMBER] = "number", [BYTES] = "size", [MS] = "time", [TEXT] = "text", [FLAG] = "0|1",
+	[NUMBER] = "number", [BYTES] = "size", [MS] = "time",
+	[TEXT] = "text",     [FLAG] = "0|1",   [CHOICE] = "word",
 };
 
 /* put_amount -- "64KiB": without a blank and ".0", so that it can be copied into a file. */
@@ -55,6 +56,8 @@ put_range(const struct setting *s)
 {
 	if (s->kind == TEXT) {
 		printf("At most %" PRIu64 " bytes.\n", s->max);
+	} else if (s->kind == CHOICE) {
+		printf("One of: %s.\n", s->unit);
 	} else if (s->kind != FLAG) {
 		fputs("From ", stdout);
 		put_amount(s->kind, s->min);

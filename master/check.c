@@ -218,6 +218,19 @@ check_segment(const struct master *master, const struct segment *segment, struct
 	vec_fini(&helds.runs);
 }
 
+/* Gives how many are in it. */
+static size_t
+check_pool(const struct master *master, enum pool_kind kind)
+{
+	struct pool_part all = pool_all(&master->pools[kind]);
+
+	for (size_t i = 0; i < all.n; i++) {
+		assert(segment_is_placeable(all.at[i]) && pool_kind_of(all.at[i]) == kind);
+		assert(i == 0 || strcmp(all.at[i - 1]->host, all.at[i]->host) <= 0);
+	}
+	return all.n;
+}
+
 static void
 check_segments(const struct master *master)
 {
@@ -236,9 +249,7 @@ check_segments(const struct master *master)
 		n_ok += segment_is_placeable(segment);
 	}
 	assert(size == master->size_bytes);
-	assert(n_ok == master->placeable.n);
-	for (size_t i = 0; i < master->placeable.n; i++)
-		assert(segment_is_placeable(master->placeable.at[i]));
+	assert(n_ok == check_pool(master, POOL_MEMORY) + check_pool(master, POOL_NOF));
 	assert(q->resting_bytes == tally.resting_bytes && q->gated_bytes == tally.gated_bytes);
 	assert(q->n_gated == tally.n_gated && q->fences.n == tally.n_fences);
 	for (size_t i = 1; i < q->heap.n; i++) {

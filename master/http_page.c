@@ -86,12 +86,18 @@ gather_health(struct http_page *page, struct master *master)
 	return say(page, "OK\n");
 }
 
+static bool
+is_without_room(const struct master *master)
+{
+	return master->pools[POOL_MEMORY].segments.n + master->pools[POOL_NOF].segments.n == 0;
+}
+
 static int
 gather_ready(struct http_page *page, struct master *master)
 {
 	const char *why = master->progress.is_stalled ? "commits to the database fail"
 			  : master->progress.is_full  ? "the disk of the database is full"
-			  : master->placeable.n == 0  ? "no segment is mounted"
+			  : is_without_room(master)   ? "no segment is mounted"
 						      : NULL;
 
 	page->is_whole = true;

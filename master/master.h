@@ -29,6 +29,7 @@
 #include "master/foresee.h"
 #include "master/gone.h"
 #include "master/order.h"
+#include "master/pool.h"
 #include "master/put.h"
 #include "master/quarantine.h"
 #include "master/store.h"
@@ -49,6 +50,7 @@ struct master_limits {
 	uint64_t evict_high_pct, evict_low_pct;
 	uint64_t evict_soft_pins; /* 1 or 0 */
 	uint64_t events_max;      /* kept in the books; 0: none are made */
+	uint64_t placement;       /* enum placement (place.h) */
 	bool durable_power;       /* acknowledge only what is synced */
 	bool strict_tenants;      /* joining makes no tenant */
 };
@@ -145,9 +147,9 @@ struct master {
 	struct list puts;    /* struct put.at_lease, front: ends first */
 	struct list heard;   /* struct client.at_heard, front: silent longest */
 	struct list all_segments;
-	VEC(struct segment *) placeable; /* those that are OK */
-	struct extent *scratch;          /* EXTENTS_MAX of them */
-	uint64_t size_bytes;             /* of the segments that are here */
+	struct pool pools[POOLS]; /* of them those that new data may go to */
+	struct extent *scratch;   /* EXTENTS_MAX of them */
+	uint64_t size_bytes;      /* of the segments that are here */
 	bool has_new_room; /* other than from quarantine: parked puts are to be tried again */
 	bool is_evicting;  /* between the high and the low mark, on the way down */
 

@@ -86,21 +86,51 @@ place_on(struct master *master, struct object *object, struct segment *segment, 
 	return err_up(r);
 }
 
-static struct segment *
-by_chance(struct master *master)
+/* a has the larger part of it free. */
+static bool
+is_freer(const struct segment *a, const struct segment *b)
 {
-	return master->placeable.at[rand_below(master->rand, master->placeable.n)];
+	return (double)free_bytes(a) * (double)b->size_bytes >
+	       (double)free_bytes(b) * (double)a->size_bytes;
+}
+
+/* Of those drawn the freest that may take it; NULL: none may. */
+static struct segment *
+draw(struct master *master, const struct object *object, struct pool_part part, unsigned n_draws)
+{
+	struct segment *best = NULL;
+
+	for (unsigned i = 0; i < n_draws; i++) {
+		struct segment *segment = part.at[rand_below(master->rand, part.n)];
+
+		if (may_take(object, segment, /* any_host= */ false) &&
+		    (best == NULL || is_freer(segment, best)))
+			best = segment;
+	}
+	return best;
 }
 
 static int
-try_all(struct master *master, struct object *object, uint64_t room_bytes, bool any_host)
+try_draw(struct master *master, struct object *object, struct pool_part part, uint64_t room_bytes)
 {
-	size_t n = master->placeable.n;
-	size_t start = n == 0 ? 0 : rand_below(master->rand, n);
+	unsigned n_draws = master->limits.placement == PLACEMENT_RANDOM ? 1 : 2;
+	struct segment *segment;
+
+	if (part.n < 2)
+		return PLACE_E_FULL; /* nothing to choose */
+	segment = draw(master, object, part, n_draws);
+	return segment == NULL ? PLACE_E_FULL : place_on(master, object, segment, room_bytes);
+}
+
+static int
+try_each(struct master *master, struct object *object, struct pool_part part, uint64_t room_bytes,
+	 bool any_host)
+{
+	size_t start = part.n < 2 ? 0 : rand_below(master->rand, part.n);
 	int worst = PLACE_E_NO_SEGMENT;
 
-	for (size_t i = 0; i < n; i++) {
-		struct segment *segment = master->placeable.at[(start + i) % n];
+	for (size_t i = 0; i < part.n; i++) {
+		struct segment *segment = part.at[(start + i) % part.n];
 		int r;
 
 		if (!may_take(object, segment, any_host))
@@ -114,47 +144,56 @@ try_all(struct master *master, struct object *object, uint64_t room_bytes, bool 
 }
 
 static int
-try_two(struct master *master, struct object *object, uint64_t room_bytes)
+try_preferred(struct master *master, struct object *object, const struct place_wish *wish)
 {
-	struct segment *a, *b;
+	for (size_t i = 0; i < wish->n_preferred; i++) {
+		struct segment *segment = segment_find(master, wish->preferred[i]);
+		int r;
 
-	if (master->placeable.n < 2)
-		return PLACE_E_FULL;
-	a = by_chance(master);
-	b = by_chance(master);
-	if (!may_take(object, a, /* any_host= */ false) ||
-	    (may_take(object, b, /* any_host= */ false) && free_bytes(b) > free_bytes(a)))
-		a = b;
-	if (!may_take(object, a, /* any_host= */ false))
-		return PLACE_E_FULL;
-	return place_on(master, object, a, room_bytes);
+		if (segment == NULL || pool_kind_of(segment) != wish->pool ||
+		    !may_take(object, segment, /* any_host= */ true))
+			continue;
+		r = place_on(master, object, segment, wish->room_bytes);
+		if (r <= 0)
+			return r;
+	}
+	return PLACE_E_NO_SEGMENT;
+}
+
+static int
+try_host(struct master *master, struct object *object, const struct place_wish *wish)
+{
+	struct pool_part part;
+	int r;
+
+	if (wish->beside == NULL || is_on_host(object, wish->beside))
+		return PLACE_E_NO_SEGMENT;
+	part = pool_of_host(&master->pools[wish->pool], wish->beside);
+	r = try_draw(master, object, part, wish->room_bytes);
+	if (r > 0)
+		r = try_each(master, object, part, wish->room_bytes, /* any_host= */ false);
+	return r;
 }
 
 int
-place_replica(struct master *master, struct object *object, uint64_t room_bytes,
-	      const uint64_t *preferred, size_t n_preferred)
+place_replica(struct master *master, struct object *object, const struct place_wish *wish)
 {
+	struct pool_part all = pool_all(&master->pools[wish->pool]);
 	int r;
 
-	assert(room_bytes > 0);
+	assert(wish->room_bytes > 0);
 
-	if (!tenant_has_room(object->tenant, room_of(room_bytes)))
+	if (!tenant_has_room(object->tenant, room_of(wish->room_bytes)))
 		return PLACE_E_QUOTA;
-	for (size_t i = 0; i < n_preferred; i++) {
-		struct segment *segment = segment_find(master, preferred[i]);
-
-		if (segment == NULL || !may_take(object, segment, /* any_host= */ true))
-			continue;
-		r = place_on(master, object, segment, room_bytes);
-		if (r <= 0)
-			return err_up(r);
-	}
-
-	r = try_two(master, object, room_bytes);
+	r = try_preferred(master, object, wish);
 	if (r > 0)
-		r = try_all(master, object, room_bytes, /* any_host= */ false);
+		r = try_host(master, object, wish);
 	if (r > 0)
-		r = try_all(master, object, room_bytes, /* any_host= */ true);
+		r = try_draw(master, object, all, wish->room_bytes);
+	if (r > 0)
+		r = try_each(master, object, all, wish->room_bytes, /* any_host= */ false);
+	if (r > 0)
+		r = try_each(master, object, all, wish->room_bytes, /* any_host= */ true);
 	return r < 0 ? err_up(r) : r;
 }
 

@@ -6,6 +6,7 @@
 #include "master/books.h"
 #include "master/place.h"
 #include "transfer/base/err.h"
+#include "transfer/base/num.h"
 
 static bool
 is_wanted(const struct copy_wish *wish, const struct segment *segment)
@@ -40,14 +41,23 @@ free_bytes(const struct segment *segment)
 	return segment->size_bytes - alloc_used_bytes(segment->alloc);
 }
 
+/* Of the pool that the copy belongs to. */
+static enum pool_kind
+pool_of(const struct master *master, const struct copy_wish *wish)
+{
+	const struct segment *from = segment_find(master, wish->from_id);
+
+	return from == NULL ? POOL_MEMORY : pool_kind_of(from);
+}
+
 /* The freest of those that may take it and have less free than `below`; NULL: none is left. */
 static struct segment *
-freest(const struct master *master, const struct copy_wish *wish, bool any_host, uint64_t below)
+freest(struct pool_part part, const struct copy_wish *wish, bool any_host, uint64_t below)
 {
 	struct segment *best = NULL;
 
-	for (size_t i = 0; i < master->placeable.n; i++) {
-		struct segment *segment = master->placeable.at[i];
+	for (size_t i = 0; i < part.n; i++) {
+		struct segment *segment = part.at[i];
 		uint64_t bytes = free_bytes(segment);
 
 		if (bytes < below && (best == NULL || bytes > free_bytes(best)) &&
@@ -58,10 +68,11 @@ freest(const struct master *master, const struct copy_wish *wish, bool any_host,
 }
 
 static int
-try_in_turn(struct master *master, struct object *object, const struct copy_wish *wish,
-	    bool any_host)
+try_in_turn(struct master *master, enum pool_kind kind, struct object *object,
+	    const struct copy_wish *wish, bool any_host)
 {
-	struct segment *segment = freest(master, wish, any_host, UINT64_MAX);
+	struct pool_part part = pool_all(&master->pools[kind]);
+	struct segment *segment = freest(part, wish, any_host, UINT64_MAX);
 	int r = PLACE_E_NO_SEGMENT;
 
 	while (segment != NULL) {
@@ -70,7 +81,7 @@ try_in_turn(struct master *master, struct object *object, const struct copy_wish
 		r = place_on(master, object, segment, wish->of->len_bytes);
 		if (r <= 0)
 			return r;
-		segment = freest(master, wish, any_host, below);
+		segment = freest(part, wish, any_host, below);
 	}
 	return r;
 }
@@ -78,11 +89,19 @@ try_in_turn(struct master *master, struct object *object, const struct copy_wish
 int
 place_copy(struct master *master, struct object *object, const struct copy_wish *wish)
 {
-	int r = try_in_turn(master, object, wish, /* any_host= */ false);
+	enum pool_kind kind = pool_of(master, wish);
+	int worst = PLACE_E_NO_SEGMENT;
 
 	assert(wish->of->len_bytes > 0);
 
-	if (r > 0)
-		r = try_in_turn(master, object, wish, /* any_host= */ true);
-	return r < 0 ? err_up(r) : r;
+	for (int i = 0; i < POOLS; i++, kind = (kind + 1) % POOLS) {
+		int r = try_in_turn(master, kind, object, wish, /* any_host= */ false);
+
+		if (r > 0)
+			r = try_in_turn(master, kind, object, wish, /* any_host= */ true);
+		if (r <= 0)
+			return err_up(r);
+		worst = num_min(worst, r);
+	}
+	return worst;
 }

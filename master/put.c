@@ -213,8 +213,15 @@ of_place(int outcome)
 static int
 add_copy(struct master *master, struct put *put, uint64_t room_bytes, const struct put_wish *wish)
 {
+	bool is_local = master->limits.placement == PLACEMENT_LOCAL_FIRST;
+	struct place_wish place = {
+		.room_bytes = room_bytes,
+		.preferred = wish->preferred,
+		.n_preferred = wish->n_preferred,
+		.beside = is_local ? put->client->host : NULL,
+	};
 	struct replica *rep;
-	int r = place_replica(master, put->object, room_bytes, wish->preferred, wish->n_preferred);
+	int r = place_replica(master, put->object, &place);
 
 	if (r != 0)
 		return r;

@@ -34,21 +34,25 @@ find_name(const struct master *master, struct span name)
 	return NULL;
 }
 
-/* Those that new data may go to; a handful of segments changes state a day, so the list is simply
+/* Those that new data may go to; a handful of segments changes state a day, so the pools are simply
  * made anew. */
 static int
-list_placeable(struct master *master)
+fill_pools(struct master *master)
 {
-	master->placeable.n = 0;
+	for (int i = 0; i < POOLS; i++)
+		master->pools[i].segments.n = 0;
 	master->size_bytes = 0;
 	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (segment_is_here(segment))
 			master->size_bytes += segment->size_bytes;
-		if (segment_is_placeable(segment) && vec_push(&master->placeable, segment) < 0)
+		if (segment_is_placeable(segment) &&
+		    vec_push(&master->pools[pool_kind_of(segment)].segments, segment) < 0)
 			return err_new(-ENOMEM);
 	}
+	for (int i = 0; i < POOLS; i++)
+		pool_sort(&master->pools[i]);
 	return 0;
 }
 
@@ -58,7 +62,7 @@ set_state(struct master *master, struct segment *segment, enum segment_state sta
 	if (segment->state == state)
 		return;
 	segment->state = state;
-	if (list_placeable(master) < 0)
+	if (fill_pools(master) < 0)
 		log_event(LOG_ERROR, "segment_no_memory", "segment=%" PRIu64, segment->id);
 }
 
@@ -101,7 +105,7 @@ segment_set_drain(struct master *master, struct segment *segment, enum segment_d
 		segment->drain = before;
 		return err_up(r);
 	}
-	if (list_placeable(master) < 0)
+	if (fill_pools(master) < 0)
 		log_event(LOG_ERROR, "segment_no_memory", "segment=%" PRIu64, segment->id);
 	master->has_new_room |= drain == DRAIN_NONE;
 	return 0;
@@ -185,9 +189,11 @@ mount_new(struct master *master, struct client *client, const struct rec_segment
 
 	if (r < 0)
 		return err_up(r);
-	r = vec_reserve(&master->placeable, master->segments.n + 1);
-	if (r < 0)
-		return err_new(r);
+	for (int i = 0; i < POOLS; i++) {
+		r = vec_reserve(&master->pools[i].segments, master->segments.n + 1);
+		if (r < 0)
+			return err_new(r);
+	}
 	r = map_put(&master->segments, segment->id, segment);
 	if (r < 0)
 		return err_new(r);
@@ -215,6 +221,8 @@ mount_again(struct master *master, struct client *client, struct segment *segmen
 	struct segment_words words = words_of(lent);
 	int r = segment_set_words(segment, &words);
 
+	if (r == 0)
+		r = fill_pools(master); /* by its host, which may be another one */
 	if (r == 0)
 		r = journal_segment(master, segment, client->id);
 	if (r < 0)

@@ -9,6 +9,7 @@
 #include "master/books.h"
 #include "master/options.h"
 #include "transfer/base/log.h"
+#include "transfer/base/num.h"
 
 static const struct {
 	const char *name;
@@ -89,6 +90,18 @@ parse(size_t at, const char *text, uint64_t *ret_value, char *why, size_t why_ca
 	return r;
 }
 
+/* show -- a value as it is told. */
+static const char *
+show(char *buf, size_t cap, size_t at, uint64_t value)
+{
+	const struct option_def *def = def_of(settings[at].name);
+
+	if (def->kind == OPTION_CHOICE)
+		return num_show_word(buf, cap, value, def->unit);
+	snprintf(buf, cap, "%" PRIu64, value);
+	return buf;
+}
+
 /* change -- judge it together with the others, then it is in force. */
 static int
 change(struct master *master, size_t at, uint64_t value, char *why, size_t why_cap)
@@ -96,6 +109,7 @@ change(struct master *master, size_t at, uint64_t value, char *why, size_t why_c
 	struct master_limits limits = master->limits;
 	uint64_t *to = (uint64_t *)(void *)((char *)&limits + settings[at].limit_at);
 	uint64_t before = *to;
+	char now[32], was[32];
 
 	*to = value;
 	if (limits.evict_low_pct >= limits.evict_high_pct) {
@@ -103,12 +117,13 @@ change(struct master *master, size_t at, uint64_t value, char *why, size_t why_c
 			 limits.evict_high_pct);
 		return SETTING_E_WRONG;
 	}
-	snprintf(why, why_cap, "%s: %" PRIu64 ", was %" PRIu64, settings[at].name, value, before);
+	snprintf(why, why_cap, "%s: %s, was %s", settings[at].name,
+		 show(now, sizeof(now), at, value), show(was, sizeof(was), at, before));
 	if (value == before)
 		return 0;
 	master->limits = limits;
-	log_event(LOG_INFO, "setting_changed", "name=%s value=%" PRIu64 " before=%" PRIu64,
-		  settings[at].name, value, before);
+	log_event(LOG_INFO, "setting_changed", "name=%s value=%s before=%s", settings[at].name, now,
+		  was);
 	event_tell(master, EVENT_setting_changed, 0, "%s", why);
 	return 0;
 }

@@ -6,6 +6,13 @@
 #include "core/cli/rows.h"
 #include "transfer/base/num.h"
 
+/* Its values have names, blank between. */
+static bool
+has_words(const struct tiffin_setting *setting)
+{
+	return strchr(setting->unit, ' ') != NULL;
+}
+
 static const char *
 show(char *buf, size_t cap, const struct tiffin_setting *setting, uint64_t value)
 {
@@ -13,6 +20,8 @@ show(char *buf, size_t cap, const struct tiffin_setting *setting, uint64_t value
 		return num_show_ms(buf, cap, value);
 	if (strcmp(setting->unit, "bytes") == 0)
 		return num_show_bytes(buf, cap, value);
+	if (has_words(setting))
+		return num_show_word(buf, cap, value, setting->unit);
 	snprintf(buf, cap, "%" PRIu64 "%s%s", value, setting->unit[0] != '\0' ? " " : "",
 		 setting->unit);
 	return buf;
@@ -21,10 +30,14 @@ show(char *buf, size_t cap, const struct tiffin_setting *setting, uint64_t value
 static void
 print_json(struct json *json, const struct tiffin_setting *setting)
 {
+	char word[64];
+
 	json_open_object(json, NULL);
 	json_text(json, "name", setting->name);
 	json_text(json, "unit", setting->unit);
 	json_u64(json, "value", setting->value);
+	if (has_words(setting))
+		json_text(json, "word", show(word, sizeof(word), setting, setting->value));
 	json_u64(json, "configured", setting->configured);
 	json_u64(json, "least", setting->least);
 	json_u64(json, "most", setting->most);
@@ -89,7 +102,8 @@ const struct command cmd_set = {
 	.summary = "settings of the master that can change while it works",
 	.help = "Without words: prints them, with their values in force and as configured.\n"
 		"\n"
-		"With NAME and VALUE (as in tiffin.conf, like 5s or 80) one is changed at once, "
+		"With NAME and VALUE (as in tiffin.conf, like 5s, 80 or a word) one is changed at "
+		"once, "
 		"and stays\n"
 		"so over restarts of the master, until it is changed again; VALUE \"\" goes back "
 		"to "

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "master/place.h"
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
 
@@ -100,7 +101,8 @@ box_make(struct box *box)
 			   .client_grace_ms = 5000,
 			   .put_wait_ms = 2000,
 			   .evict_high_pct = 100,
-			   .evict_low_pct = 99},
+			   .evict_low_pct = 99,
+			   .placement = PLACEMENT_FREE_RATIO_FIRST},
 	};
 	box_must(mkdtemp(box->dir) == NULL, "mkdtemp");
 	snprintf(box->db, sizeof(box->db), "%s/master.db", box->dir);

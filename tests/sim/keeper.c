@@ -166,6 +166,7 @@ start(void *arg, uint64_t word)
 				.evict_high_pct = keeper.limits.high_pct,
 				.evict_low_pct = keeper.limits.low_pct,
 				.evict_soft_pins = 1,
+				.placement = keeper.limits.placement,
 				.durable_power = keeper.limits.is_durable,
 			},
 	};

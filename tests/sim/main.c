@@ -183,6 +183,7 @@ build_world(void)
 		.put_wait_ms = 1000,
 		.high_pct = 95,
 		.low_pct = 85,
+		.placement = sim_between(0, 2),
 	};
 	unsigned n_keys = (unsigned)sim_between(4, KEYS_MAX - 1);
 

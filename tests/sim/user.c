@@ -94,7 +94,7 @@ user_new(unsigned index)
 
 	user->index = index;
 	snprintf(user->tenant, sizeof(user->tenant), "t%u", index % user_habits.n_tenants);
-	snprintf(user->host, sizeof(user->host), "away%u", index);
+	snprintf(user->host, sizeof(user->host), sim_chance(2) ? "away%u" : "host%u", index);
 	node_clock_init(&user->clock);
 	user->link = line_new(&line);
 	user->ferry = t = ferry_new(&ferry);

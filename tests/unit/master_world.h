@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "master/books.h"
+#include "master/place.h"
 
 #define MIB          (1ull << 20)
 #define NO_ANSWER    100000u
@@ -106,6 +107,7 @@ world_setup(void **state)
 		.evict_high_pct = 100,
 		.evict_low_pct = 90,
 		.evict_soft_pins = 1,
+		.placement = PLACEMENT_FREE_RATIO_FIRST,
 	};
 	assert_int_equal(world_open(w), 0);
 	*state = w;

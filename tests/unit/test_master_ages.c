@@ -137,7 +137,7 @@ put__of_what_was_evicted__is_counted_as_a_regret__once(void **state)
 
 /* ---- the lists alone ---- */
 
-struct pool {
+struct stock {
 	struct tenants tenants;
 	struct tenant *tenant;
 	struct object *objects[N_KEYS];
@@ -147,9 +147,9 @@ struct pool {
 };
 
 static void
-pool_open(struct pool *pool, size_t n_slots, bool adapts)
+pool_open(struct stock *pool, size_t n_slots, bool adapts)
 {
-	*pool = (struct pool){.n_slots = n_slots, .adapts = adapts};
+	*pool = (struct stock){.n_slots = n_slots, .adapts = adapts};
 	tenants_init(&pool->tenants);
 	assert_int_equal(
 		tenants_add(&pool->tenants, 1, (const uint8_t *)"default", 7, &pool->tenant), 0);
@@ -171,7 +171,7 @@ key_of(const struct object *object)
 }
 
 static void
-pool_drop(struct pool *pool, struct object *object)
+pool_drop(struct stock *pool, struct object *object)
 {
 	pool->objects[key_of(object)] = NULL;
 	pool->n--;
@@ -180,7 +180,7 @@ pool_drop(struct pool *pool, struct object *object)
 }
 
 static void
-pool_close(struct pool *pool)
+pool_close(struct stock *pool)
 {
 	for (unsigned key = 0; key < N_KEYS; key++)
 		if (pool->objects[key] != NULL)
@@ -190,7 +190,7 @@ pool_close(struct pool *pool)
 
 /* It is asked for; when it is not there it is put, and another one goes. */
 static void
-pool_use(struct pool *pool, unsigned key)
+pool_use(struct stock *pool, unsigned key)
 {
 	struct ages *ages = &pool->tenant->ages;
 	struct object **at = &pool->objects[key];
@@ -220,7 +220,7 @@ pool_use(struct pool *pool, unsigned key)
 static uint64_t
 hits_with_scans(bool adapts)
 {
-	struct pool pool;
+	struct stock pool;
 	struct rand rand;
 	unsigned scan = 0;
 	uint64_t n_hits;
@@ -287,7 +287,7 @@ what_went__is_forgotten_when_half_as_many_as_there_are_went_after_it(void **stat
 static void
 walk__that_spares_all__ends_when_each_was_looked_at_once(void **state)
 {
-	struct pool pool;
+	struct stock pool;
 	struct ages_walk walk;
 	struct object *object;
 	bool seen[10] = {false};

@@ -109,6 +109,27 @@ low_mark__not_below_the_high_one__is_refused(void **state)
 	assert_int_equal(w->master->limits.evict_low_pct, 40);
 }
 
+static void
+setting__of_words__is_set_by_its_word_and_told_by_it(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rep_settings rep;
+
+	assert_int_equal(set(end, "placement", "local_first", &rep), STATUS_OK);
+	assert_int_equal(w->master->limits.placement, PLACEMENT_LOCAL_FIRST);
+	assert_true(says(rep.fates[0].words, "local_first, was free_ratio_first"));
+	assert_int_equal(state_of(&rep, "placement")->value, 2);
+	assert_true(says(state_of(&rep, "placement")->unit, "random free_ratio_first local_first"));
+
+	assert_int_equal(set(end, "placement", "2", &rep), STATUS_INVALID);
+	assert_int_equal(set(end, "placement", "local", &rep), STATUS_INVALID);
+	assert_true(says(rep.fates[0].words, "none of: random free_ratio_first local_first"));
+	assert_int_equal(w->master->limits.placement, PLACEMENT_LOCAL_FIRST);
+	assert_int_equal(set(end, "placement", "", &rep), STATUS_OK);
+	assert_int_equal(w->master->limits.placement, PLACEMENT_FREE_RATIO_FIRST);
+}
+
 int
 main(void)
 {
@@ -119,6 +140,7 @@ main(void)
 		T(setting__that_promises_depend_on__can_not_be_changed),
 		T(value__that_is_none_or_out_of_range__changes_nothing),
 		T(low_mark__not_below_the_high_one__is_refused),
+		T(setting__of_words__is_set_by_its_word_and_told_by_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

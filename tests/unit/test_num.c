@@ -205,6 +205,23 @@ shown_text__can_be_read_again(void **state)
 	}
 }
 
+static void
+words__have_numbers_and_numbers_words(void **state)
+{
+	char text[8];
+	uint64_t v = 9;
+
+	(void)state;
+	assert_int_equal(num_parse_word("a bc d", "bc", &v), 0);
+	assert_true(v == 1);
+	assert_int_equal(num_parse_word("a bc d", "b", &v), NUM_E_NOT_A_NUMBER);
+	assert_int_equal(num_parse_word("a bc d", "", &v), NUM_E_NOT_A_NUMBER);
+	assert_true(v == 1);
+	assert_string_equal(num_show_word(text, sizeof(text), 1, "a bc d"), "bc");
+	assert_string_equal(num_show_word(text, sizeof(text), 2, "a bc d"), "d");
+	assert_string_equal(num_show_word(text, sizeof(text), 3, "a bc d"), "?");
+}
+
 int
 main(void)
 {
@@ -222,6 +239,7 @@ main(void)
 			sizes__are_shown_with_one_digit_behind_the_point_and_never_too_large),
 		cmocka_unit_test(times__are_shown_with_one_digit_behind_the_point),
 		cmocka_unit_test(shown_text__can_be_read_again),
+		cmocka_unit_test(words__have_numbers_and_numbers_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,8 @@
 	OPTION(MS, lease_ms, "ms", "5s", 100, 600000, "promise given to a reader")                 \
 	OPTION(TEXT, listen, "address", "127.0.0.1:7400", 1, 40, "where to listen")                \
 	OPTION(TEXT, key_file, "path", "", 0, 100, "the cluster key")                              \
-	OPTION(FLAG, insecure, "", "0", 0, 1, "listen beyond loopback without a key")
+	OPTION(FLAG, insecure, "", "0", 0, 1, "listen beyond loopback without a key")              \
+	OPTION(CHOICE, fruit, "fig apple pear", "apple", 0, 2, "what is eaten")
 
 struct options {
 #define OPTION(kind, field, unit, def, min, max, help) OPTION_FIELD_##kind(field)
@@ -135,6 +136,23 @@ text__too_long_or_too_short__is_refused_and_changes_nothing(void **state)
 	assert_non_null(strstr(why, "1 to 40"));
 	assert_int_equal(set("listen", ""), -EINVAL);
 	assert_string_equal(opts.listen, "127.0.0.1:7400");
+}
+
+static void
+choice__takes_one_of_its_words_and_nothing_else(void **state)
+{
+	static const char *const wrong[] = {"", "1", "app", "apples", "fig apple", " fig", "fig "};
+
+	(void)state;
+	assert_int_equal(opts.fruit, 1);
+	assert_int_equal(set("fruit", "pear"), 0);
+	assert_int_equal(opts.fruit, 2);
+	for (size_t i = 0; i < array_len(wrong); i++)
+		assert_int_equal(set("fruit", wrong[i]), -EINVAL);
+	assert_string_equal(why, "fruit = \"fig \" is none of: fig apple pear");
+	assert_int_equal(opts.fruit, 2);
+	assert_int_equal(set("fruit", "fig"), 0);
+	assert_int_equal(opts.fruit, 0);
 }
 
 static void
@@ -362,12 +380,14 @@ print__writes_a_file_that_load_reads_back(void **state)
 
 	(void)state;
 	assert_int_equal(set("lease_ms", "2s"), 0);
+	assert_int_equal(set("fruit", "pear"), 0);
 	options_print(&list, &opts, to);
 	fclose(to);
 	assert_int_equal(set("lease_ms", "3s"), 0);
 
 	assert_non_null(strstr(text, "[master]\n"));
 	assert_non_null(strstr(text, "lease_ms = 2000\n"));
+	assert_non_null(strstr(text, "fruit = pear\n"));
 	assert_int_equal(load(text), 0);
 	assert_int_equal(opts.lease_ms, 2000);
 	assert_string_equal(opts.listen, "127.0.0.1:7400");
@@ -388,6 +408,7 @@ help__names_every_option_with_its_range_and_default(void **state)
 	assert_non_null(strstr(text, "--lease-ms=TIME"));
 	assert_non_null(strstr(text, "[100 ms to 10.0 min, default 5s]"));
 	assert_non_null(strstr(text, "--insecure\n"));
+	assert_non_null(strstr(text, "[one of: fig apple pear, default apple]"));
 	for (size_t i = 0; i < array_len(defs); i++)
 		assert_non_null(strstr(text, defs[i].help));
 	free(text);
@@ -441,6 +462,7 @@ main(void)
 		with_options(bounds__themselves_are_allowed),
 		with_options(refusal__names_option_value_and_range_and_changes_nothing),
 		with_options(text__too_long_or_too_short__is_refused_and_changes_nothing),
+		with_options(choice__takes_one_of_its_words_and_nothing_else),
 		with_options(flag__that_is_neither_yes_nor_no__is_refused),
 		with_options(unknown_name__is_refused_by_name),
 		with_options(why__that_has_little_room__is_cut),

@@ -181,3 +181,40 @@ num_show_ms(char *buf, size_t cap, uint64_t ms)
 	snprintf(buf, cap, "%llu ms", (unsigned long long)ms);
 	return buf;
 }
+
+/* ---- words that have numbers ---- */
+
+/* Behind this word and its blank. */
+static const char *
+next_word(const char *word)
+{
+	size_t len = strcspn(word, " ");
+
+	return word + len + (word[len] == ' ');
+}
+
+int
+num_parse_word(const char *words, const char *text, uint64_t *ret)
+{
+	uint64_t number = 0;
+
+	for (; *words != '\0'; words = next_word(words), number++) {
+		size_t len = strcspn(words, " ");
+
+		if (strlen(text) == len && memcmp(words, text, len) == 0) {
+			*ret = number;
+			return 0;
+		}
+	}
+	return NUM_E_NOT_A_NUMBER;
+}
+
+const char *
+num_show_word(char *buf, size_t cap, uint64_t number, const char *words)
+{
+	for (; number > 0 && *words != '\0'; number--)
+		words = next_word(words);
+	snprintf(buf, cap, "%.*s", *words == '\0' ? 1 : (int)strcspn(words, " "),
+		 *words == '\0' ? "?" : words);
+	return buf;
+}

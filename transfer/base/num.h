@@ -70,8 +70,14 @@ int num_parse_bytes(const char *text, uint64_t *ret) MUST_CHECK;
 /* num_parse_ms -- "5000" (ms), "250ms", "5s", "1.5s", "30m", "1h", "2d". */
 int num_parse_ms(const char *text, uint64_t *ret) MUST_CHECK;
 
+/* num_parse_word -- which of the words (blank between) it is, from 0.  0, NUM_E_NOT_A_NUMBER. */
+int num_parse_word(const char *words, const char *text, uint64_t *ret) MUST_CHECK;
+
 /* num_show_bytes, num_show_ms -- "1.5 GiB", "2.0 s".  Gives buf; 32 bytes are enough. */
 const char *num_show_bytes(char *buf, size_t cap, uint64_t bytes);
 const char *num_show_ms(char *buf, size_t cap, uint64_t ms);
+
+/* num_show_word -- the word of that number, "?" when there are fewer.  Gives buf. */
+const char *num_show_word(char *buf, size_t cap, uint64_t number, const char *words);
 
 #endif

@@ -59,6 +59,8 @@ show_value(const struct option_def *def, uint64_t v, char buf[32])
 		return num_show_bytes(buf, 32, v);
 	if (def->kind == OPTION_MS)
 		return num_show_ms(buf, 32, v);
+	if (def->kind == OPTION_CHOICE)
+		return num_show_word(buf, 32, v, def->unit);
 	snprintf(buf, 32, "%" PRIu64, v);
 	return buf;
 }
@@ -113,6 +115,8 @@ parse_number(const struct option_def *def, const char *text, uint64_t *ret)
 		return num_parse_ms(text, ret);
 	case OPTION_FLAG:
 		return parse_flag(text, ret);
+	case OPTION_CHOICE:
+		return num_parse_word(def->unit, text, ret);
 	case OPTION_NUMBER:
 	case OPTION_TEXT:
 		break;
@@ -152,6 +156,8 @@ set_number(const struct setting *to, const struct option_def *def, const char *t
 
 	show_value(def, min, min_text);
 	show_value(def, max, max_text);
+	if (r == NUM_E_NOT_A_NUMBER && def->kind == OPTION_CHOICE)
+		return refuse(to, "%s = \"%.40s\" is none of: %s", def->name, text, def->unit);
 	if (r == NUM_E_NOT_A_NUMBER || r == NUM_E_UNIT)
 		return refuse(to, "%s = \"%.40s\" is not %s from %s to %s; %s", def->name, text,
 			      kinds[def->kind].what, min_text, max_text, kinds[def->kind].how);
@@ -455,6 +461,8 @@ print_range(const struct option_def *def, FILE *to)
 
 	if (def->kind == OPTION_FLAG)
 		fputs("0 or 1", to);
+	else if (def->kind == OPTION_CHOICE)
+		fprintf(to, "one of: %s", def->unit);
 	else if (def->kind == OPTION_TEXT)
 		fprintf(to, "at most %" PRIu64 " bytes", def->max);
 	else
@@ -469,7 +477,7 @@ options_print_help(const struct options_list *list, FILE *to)
 {
 	static const char *const values[] = {
 		[OPTION_NUMBER] = "=N",  [OPTION_BYTES] = "=SIZE", [OPTION_MS] = "=TIME",
-		[OPTION_TEXT] = "=TEXT", [OPTION_FLAG] = "",
+		[OPTION_TEXT] = "=TEXT", [OPTION_FLAG] = "",       [OPTION_CHOICE] = "=WORD",
 	};
 
 	for (size_t i = 0; i < list->n; i++) {
@@ -490,9 +498,14 @@ options_print(const struct options_list *list, const void *opts, FILE *to)
 	for (size_t i = 0; i < list->n; i++) {
 		const struct option_def *def = &list->defs[i];
 		const char *at = (const char *)opts + def->at;
+		char word[32];
 
 		if (def->kind == OPTION_TEXT)
 			fprintf(to, "%s = %s\n", def->name, *(char *const *)(const void *)at);
+		else if (def->kind == OPTION_CHOICE)
+			fprintf(to, "%s = %s\n", def->name,
+				num_show_word(word, sizeof(word),
+					      *(const uint64_t *)(const void *)at, def->unit));
 		else
 			fprintf(to, "%s = %" PRIu64 "\n", def->name,
 				*(const uint64_t *)(const void *)at);

@@ -10,6 +10,8 @@
  *             MS      "5s", in milliseconds     uint64_t
  *             TEXT    default a string; max = longest, bytes    const char *
  *             FLAG    0 or 1; --field alone means 1             uint64_t
+ *             CHOICE  one of the words in unit, blank between; its number from 0; min 0, max the
+ *                     last one's                                uint64_t
  *
  * Each program includes its list three times; see master/options.c.  On the
  * command line "--lease-ms=5s" and "--lease-ms 5s"; in the file "lease_ms = 5s".
@@ -22,7 +24,14 @@
 
 #include "transfer/base/base.h"
 
-enum option_kind { OPTION_NUMBER, OPTION_BYTES, OPTION_MS, OPTION_TEXT, OPTION_FLAG };
+enum option_kind {
+	OPTION_NUMBER,
+	OPTION_BYTES,
+	OPTION_MS,
+	OPTION_TEXT,
+	OPTION_FLAG,
+	OPTION_CHOICE
+};
 
 struct option_def {
 	const char *name; /* with underscores */
@@ -44,6 +53,7 @@ struct options_list {
 #define OPTION_FIELD_BYTES(field)  uint64_t field;
 #define OPTION_FIELD_MS(field)     uint64_t field;
 #define OPTION_FIELD_FLAG(field)   uint64_t field;
+#define OPTION_FIELD_CHOICE(field) uint64_t field;
 #define OPTION_FIELD_TEXT(field)   char *field;
 
 /* options_init -- every option at its default.  0 or -ENOMEM. */

@@ -145,7 +145,6 @@ int put_reserve_id(struct master *master) MUST_CHECK;
 
 /* put_hold_id -- the answer at hand tells an id: it waits until that is reserved on the disk. */
 void put_hold_id(struct master *master);
-int put_claim(struct master *master, const struct replica *rep) MUST_CHECK;
 void put_lease_anew(struct master *master, struct put *put);
 struct object *put_detach(struct master *master, struct put *put);
 

@@ -12,6 +12,7 @@
 
 #include "master/books.h"
 #include "master/place.h"
+#include "master/put_room.h"
 #include "master/put.h"
 #include "master/task.h"
 #include "transfer/base/err.h"

@@ -4,7 +4,10 @@
 static unsigned
 rank_of(const struct choice *choice)
 {
-	return (choice->has_failed ? NEAR_ELSEWHERE + 1u : 0u) + choice->nearness;
+	const unsigned step = NEAR_ELSEWHERE + 1u;
+
+	return (choice->has_failed ? 2 * step : 0) + (choice->is_on_disk ? step : 0) +
+	       choice->nearness;
 }
 
 void

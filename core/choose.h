@@ -3,7 +3,8 @@
 /*
  * choose.h -- in which order to try the copies of an object.
  *
- *      this process, this host, elsewhere; among equals in turn; those that failed lately last
+ *      in memory: this process, this host, elsewhere; then on disks likewise; among equals in turn;
+ *      those that failed lately last
  */
 #ifndef CORE_CHOOSE_H
 #define CORE_CHOOSE_H
@@ -14,6 +15,7 @@ enum nearness { NEAR_PROCESS, NEAR_HOST, NEAR_ELSEWHERE };
 
 struct choice {
 	enum nearness nearness;
+	bool is_on_disk;
 	bool has_failed;
 };
 

@@ -186,20 +186,22 @@ try_one(struct tiffin_client *client, struct fetch *fetch, struct moves *moves, 
 
 /* ---- which copy ------------------------------------------------------------------- */
 
-static enum nearness
-nearness_of(struct tiffin_client *client, const struct rec_replica *replica, uint64_t until_ns)
+static struct choice
+choice_of(struct tiffin_client *client, const struct rec_replica *replica, uint64_t until_ns)
 {
-	enum nearness nearness = NEAR_ELSEWHERE;
+	struct choice choice = {.nearness = NEAR_ELSEWHERE};
 	struct spot *spot;
 
-	if (mount_is_ours(client, replica->segment_id))
-		return NEAR_PROCESS;
+	choice.has_failed = where_has_failed(&client->where, replica->segment_id);
 	if (where_find(client, replica->segment_id, replica->segment_epoch, until_ns, &spot) != 0)
-		return NEAR_ELSEWHERE;
-	if (spot->target->is_same_host)
-		nearness = NEAR_HOST;
+		return choice;
+	choice.is_on_disk = spot->target->desc.is_on_disk;
+	if (mount_is_ours(client, replica->segment_id))
+		choice.nearness = NEAR_PROCESS;
+	else if (spot->target->is_same_host)
+		choice.nearness = NEAR_HOST;
 	spot_unref(spot);
-	return nearness;
+	return choice;
 }
 
 /* order -- the copies of the object, best first.  Gives their number. */
@@ -213,11 +215,8 @@ order(struct tiffin_client *client, const struct rec_object_place *place, uint64
 	ret_order[0] = 0;
 	if (n <= 1)
 		return n;
-	for (size_t i = 0; i < n; i++) {
-		choices[i].nearness = nearness_of(client, &place->replicas[i], until_ns);
-		choices[i].has_failed =
-			where_has_failed(&client->where, place->replicas[i].segment_id);
-	}
+	for (size_t i = 0; i < n; i++)
+		choices[i] = choice_of(client, &place->replicas[i], until_ns);
 	choose_order(choices, n, atomic_fetch_add(&client->turn, 1), ret_order);
 	return n;
 }

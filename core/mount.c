@@ -301,12 +301,25 @@ mount_add(struct tiffin_client *client, const char *name, struct lent **lent_tak
 static int
 why_lent(const struct tiffin_mount_options *options, int r)
 {
-	const char *path = options->path != NULL ? options->path : "(anonymous)";
+	const char *path = options->path != NULL   ? options->path
+			   : options->file != NULL ? options->file
+						   : "(anonymous)";
 
 	if (r < 0)
 		return why_system(r, path);
 	if (r == LENT_E_IN_USE)
 		return why_set(TIFFIN_E_BUSY, "%s: another process lends this memory", path);
+	if (r == LENT_E_NOT_DIRECT)
+		return why_set(
+			TIFFIN_E_INVALID,
+			"%s: no O_DIRECT there; a file on a disk is needed, or a block device",
+			path);
+	if (r == LENT_E_NO_URING)
+		return why_set(
+			TIFFIN_E_DENIED,
+			"%s: the machine does not allow io_uring (kernel.io_uring_disabled, or "
+			"a filter of the container)",
+			path);
 	if (r == LENT_E_DAMAGED)
 		return why_set(TIFFIN_E_CHECKSUM,
 			       "%s: is no segment of %lu bytes; give its size, or wipe it (its "
@@ -393,7 +406,9 @@ lend_memory(struct tiffin_client *client, const struct tiffin_mount_options *opt
 	    struct lent **ret_lent)
 {
 	const struct lent_config config = {
-		.path = options->path,
+		.path = options->file != NULL ? options->file : options->path,
+		.is_on_disk = options->file != NULL,
+		.is_synced = options->file_sync,
 		.size_bytes = options->size_bytes,
 		.wipe = options->wipe,
 		.want_huge_pages = options->huge_pages,
@@ -407,6 +422,11 @@ lend_memory(struct tiffin_client *client, const struct tiffin_mount_options *opt
 	rand_init(&rand, rand_u64(&client->rand));
 	lock_drop(&client->lock);
 	r = lent_open(&config, &rand, ret_lent);
+	if (r == 0 && (*ret_lent)->was_lost)
+		log_event(LOG_WARN, "segment_lost_contents",
+			  "path=%s why=\"the machine stopped while it was open, and file_sync was "
+			  "off\"",
+			  config.path);
 	return r != 0 ? why_lent(options, r) : 0;
 }
 
@@ -435,6 +455,9 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 			       "a segment is 1 MiB to 16 TiB, in whole pages of "
 			       "4 KiB; not %lu bytes",
 			       options->size_bytes);
+
+	if (options->path != NULL && options->file != NULL)
+		return why_set(TIFFIN_E_INVALID, "either path (memory) or file (a disk), not both");
 
 	if (options->listen != NULL)
 		snprintf(listen, sizeof(listen), "%s", options->listen);

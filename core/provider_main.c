@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * tiffin-provider -- lends memory of this machine to the store.
+ * tiffin-provider -- lends memory of this machine, or room on its disk, to the store.
  *
  *      options -> open (join the master) -> mount (touch the memory, serve it) -> ready
  *              -> SIGTERM, SIGINT -> unmount, leave -> 0
@@ -38,7 +38,8 @@ enum {
 static const char usage[] =
 	"usage: tiffin-provider [--option=value]...\n"
 	"\n"
-	"Lends memory of this machine to a Tiffin store, until it gets SIGTERM.\n"
+	"Lends memory of this machine, or room on its disk, to a Tiffin store, until it gets "
+	"SIGTERM.\n"
 	"\n"
 	"  --config=FILE    read the [provider] section of FILE first (tiffin.conf(5))\n"
 	"  --dump-config    print every setting as in force, and end\n"
@@ -234,6 +235,8 @@ lend(const struct provider_options *opts, struct tiffin_client *client, const ch
 		.struct_bytes = sizeof(options),
 		.name = name,
 		.path = or_null(opts->path),
+		.file = or_null(opts->file),
+		.file_sync = opts->file_sync != 0,
 		.listen = or_null(opts->listen),
 		.size_bytes = num_align_up(opts->size, 4096),
 		.wipe = opts->wipe != 0,

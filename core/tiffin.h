@@ -477,6 +477,9 @@ struct tiffin_mount_options {
 	bool huge_pages;
 	void (*progress)(void *arg, uint64_t done_bytes, uint64_t all_bytes);
 	void *progress_arg;
+	const char *file; /* in place of path: a file on a disk, preallocated, read and written past
+			     the page cache */
+	bool file_sync;   /* a put is told done only when its bytes would survive a power cut */
 };
 
 /*

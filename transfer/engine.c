@@ -98,6 +98,7 @@ engine_add_default(struct engine *engine)
 	static int (*const make[])(struct transport **) = {
 		transport_local_new,
 		transport_shm_new,
+		transport_file_new,
 		transport_tcp_new,
 	};
 

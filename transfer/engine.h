@@ -31,7 +31,7 @@ void engine_free(struct engine *engine);
  */
 void engine_add(struct engine *engine, struct transport **t_taken);
 
-/* engine_add_default -- local, shm, tcp. */
+/* engine_add_default -- local, shm, file, tcp. */
 int engine_add_default(struct engine *engine) MUST_CHECK;
 
 const struct clock *engine_clock(const struct engine *engine);

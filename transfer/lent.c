@@ -20,7 +20,6 @@
 #include <linux/memfd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -30,11 +29,11 @@
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
+#include "transfer/lent_disk.h"
 #include "transfer/lent_header.h"
 #include "transfer/mapping.h"
 
 #define TOUCH_STEP_BYTES (32ull << 20)
-#define OPEN_TRIES       16
 #define MODE_OWNER_ONLY  0600
 
 /* A lent with what only this file needs. */
@@ -200,34 +199,6 @@ open_anonymous(struct lent_own *own, bool want_huge_pages)
 
 /* ---- named ---- */
 
-/* open_locked -- the file that bears this name while we hold its lock. */
-static int
-open_locked(const char *path, int *ret_fd)
-{
-	for (int i = 0; i < OPEN_TRIES; i++) {
-		cleanup_with(fd_close_at) int fd =
-			open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-			     MODE_OWNER_ONLY);
-		struct stat held, named;
-
-		if (fd < 0 || fstat(fd, &held) < 0)
-			return err_new(-errno);
-		if (!S_ISREG(held.st_mode))
-			return LENT_E_DAMAGED;
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-			return errno == EWOULDBLOCK ? LENT_E_IN_USE : err_new(-errno);
-		if (stat(path, &named) < 0 || named.st_ino != held.st_ino ||
-		    named.st_dev != held.st_dev)
-			continue; /* another one wiped it between open and lock */
-		if (fchmod(fd, MODE_OWNER_ONLY) < 0)
-			return err_new(-errno);
-		*ret_fd = fd;
-		fd = -1;
-		return 0;
-	}
-	return LENT_E_IN_USE;
-}
-
 enum found { FOUND_NEW, FOUND_UNFINISHED, FOUND_WHOLE, FOUND_DAMAGED };
 
 static int
@@ -282,7 +253,7 @@ open_named(struct lent_own *own, const struct lent_config *config)
 	enum found found;
 	int r;
 
-	r = open_locked(config->path, &own->lent.fd);
+	r = lent_file_open(config->path, /* more_flags= */ 0, &own->lent.fd);
 	if (r != 0)
 		return err_up(r);
 	r = look_at(own->lent.fd, own->lent.size_bytes, &found);
@@ -293,7 +264,7 @@ open_named(struct lent_own *own, const struct lent_config *config)
 		if (unlink(config->path) < 0)
 			return err_new(-errno);
 		fd_close_at(&own->lent.fd);
-		r = open_locked(config->path, &own->lent.fd);
+		r = lent_file_open(config->path, /* more_flags= */ 0, &own->lent.fd);
 		if (r != 0)
 			return err_up(r);
 		found = FOUND_NEW;
@@ -352,6 +323,9 @@ lent_open(const struct lent_config *config, struct rand *rand, struct lent **ret
 	    config->size_bytes % 4096 != 0)
 		return err_new(-EINVAL);
 
+	if (config->is_on_disk)
+		return err_up(lent_disk_open(config, rand, ret_lent));
+
 	own = calloc(1, sizeof(*own));
 	if (own == NULL)
 		return err_new(-ENOMEM);
@@ -378,6 +352,10 @@ lent_close(struct lent *lent)
 
 	if (lent == NULL)
 		return;
+	if (lent->disk != NULL) {
+		lent_disk_close(lent);
+		return;
+	}
 	own = container_of(lent, struct lent_own, lent);
 	mapping_close(&own->mapping);
 	fd_close_at(&lent->fd);
@@ -395,6 +373,8 @@ lent_remember(struct lent *lent, uint64_t master_epoch)
 		header->master_epoch = num_max(header->master_epoch, header->told_epoch);
 		atomic_signal_fence(memory_order_seq_cst);
 		header->told_epoch = master_epoch;
+		if (lent->disk != NULL)
+			lent_disk_note(lent);
 	}
 	return header->master_epoch;
 }
@@ -404,18 +384,22 @@ lent_has_master(struct lent *lent)
 {
 	struct lent_header *header = lent->header;
 
-	if (header->told_epoch != 0)
-		header->master_epoch = header->told_epoch;
+	if (header->told_epoch == 0 || header->master_epoch == header->told_epoch)
+		return;
+	header->master_epoch = header->told_epoch;
+	if (lent->disk != NULL)
+		lent_disk_note(lent);
 }
 
 int
 lent_reopen(const struct lent *lent, bool is_writable, int *ret_fd)
 {
 	char path[64];
+	int flags = (is_writable ? O_RDWR : O_RDONLY) | (lent->disk != NULL ? O_DIRECT : 0);
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", lent->fd);
-	fd = open(path, (is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0)
 		return err_new(-errno);
 	*ret_fd = fd;

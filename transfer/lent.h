@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * lent.h -- memory lent as a segment.
+ * lent.h -- memory, or a part of a disk, lent as a segment.
  *
  *      file:     0            4096                      4096 + size
  *                |-- header --|========= segment =========|
@@ -15,6 +15,14 @@
  *
  * `fence` in the header is looked at by local writers before each piece they
  * copy: when it differs from what they saw when they mapped, they stop.
+ *
+ * A segment on a disk (lent_disk.c) has the same shape, in a preallocated file or on a block
+ * device.  It is not mapped: who wants its bytes asks `disk` for them.  What it is adopted with:
+ *
+ *      at rest, or open in this very start of the machine   all that was written
+ *      open when the machine stopped, is_synced             all that was answered as written
+ *      open when the machine stopped, not is_synced         nothing: a new id and epoch, for nobody
+ *                                                           knows which writes reached the medium
  */
 #ifndef TRANSFER_LENT_H
 #define TRANSFER_LENT_H
@@ -30,14 +38,17 @@
 #define LENT_SIZE_MIN     (1ull << 20)
 #define LENT_SIZE_MAX     (1ull << 44)
 
+struct disk;
 struct lent_header;
 
 struct lent {
 	uint64_t segment_id, epoch;
 	uint64_t size_bytes; /* a multiple of 4096, header not counted */
-	uint8_t *bytes;      /* segment offset 0 */
+	uint8_t *bytes;      /* segment offset 0; NULL: on a disk */
+	struct disk *disk;   /* NULL: in memory */
 	int fd;
 	bool is_named, was_adopted, has_huge_pages;
+	bool was_lost; /* on a disk: what lay there did not outlive a stop of the machine */
 	struct lent_header *header;
 	uint8_t secret[TOKEN_SECRET_BYTES]; /* new with each opening */
 	struct list_link at;                /* its user's */
@@ -48,6 +59,8 @@ struct lent_config {
 	uint64_t size_bytes;
 	bool wipe; /* do not adopt: new epoch */
 	bool want_huge_pages;
+	bool is_on_disk; /* path is a file on a disk, or a block device */
+	bool is_synced;  /* on a disk: a write is answered when it would survive a power cut */
 	void (*progress)(void *arg, uint64_t done_bytes,
 			 uint64_t all_bytes); /* while touching; may be NULL */
 	void *progress_arg;
@@ -57,7 +70,9 @@ enum lent_outcome {
 	LENT_E_IN_USE = 1, /* another process owns the file */
 	LENT_E_DAMAGED, /* the header is not one, or not of this size: wipe, or give the right size
 			 */
-	LENT_E_NO_ROOM, /* the file system or the machine has not that much memory */
+	LENT_E_NO_ROOM, /* the file system, the device or the machine has not that much */
+	LENT_E_NOT_DIRECT, /* on a disk: no O_DIRECT there */
+	LENT_E_NO_URING,   /* on a disk: the machine does not allow io_uring */
 };
 
 /*

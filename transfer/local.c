@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* local.c -- segments lent by this very process: plain copies. */
+/* local.c -- memory lent by this very process: plain copies. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -21,10 +21,11 @@ struct local {
 	struct lock lock; /* LOCK_xfer_path; guards the slots: struct mapping of its own */
 };
 
+/* is_ours -- in memory, and in this life. */
 static bool
-is_in_this_life(const struct lends_row *row, const struct target *target)
+is_ours(const struct lends_row *row, const struct target *target)
 {
-	return row->lent->epoch == target->desc.segment_epoch;
+	return row->lent->disk == NULL && row->lent->epoch == target->desc.segment_epoch;
 }
 
 static int
@@ -37,7 +38,7 @@ local_submit(struct transport *t, struct op *op)
 
 	if (row == NULL)
 		return TRANSPORT_E_CANT;
-	if (!is_in_this_life(row, op->target)) {
+	if (!is_ours(row, op->target)) {
 		lends_drop(lends, row);
 		return TRANSPORT_E_CANT;
 	}
@@ -95,7 +96,7 @@ local_map(struct transport *t, struct target *target, const struct token *token,
 
 	lock_take(&local->lock);
 	mapping = target->slot[t->index];
-	if (!is_in_this_life(row, target))
+	if (!is_ours(row, target))
 		r = TRANSPORT_E_CANT;
 	else if (mapping == NULL)
 		r = map_again(row->lent, &mapping);

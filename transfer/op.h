@@ -25,6 +25,7 @@
 
 struct target;
 struct batch;
+struct disk;
 
 enum op_kind { OP_READ, OP_WRITE };
 
@@ -61,6 +62,13 @@ struct op {
 	uint64_t id;
 	uint64_t done_bytes;
 	atomic_uint tried; /* transports asked so far, one bit each; the last one has it */
+
+	/* of a queue of a disk (disk_queue.h) */
+	struct disk *disk;
+	void *own; /* its user's */
+	uint64_t disk_at_bytes, begun_bytes;
+	unsigned n_pieces; /* begun and not folded in yet */
+	enum op_result failed;
 };
 
 const char *op_result_name(enum op_result result);

@@ -430,6 +430,7 @@ serve_new(const struct serve_config *config, struct serve **ret_serve)
 	serve->unix_mode = config->unix_mode != 0 ? config->unix_mode : MODE_DEFAULT;
 	serve->wake_fd = -1;
 	lends_init(&serve->lends);
+	disk_lanes_init(&serve->disks, config->clock);
 	lock_init(&serve->lock, LOCK_xfer_serve);
 	lock_cond_init(&serve->changed);
 	list_init(&serve->conns);
@@ -483,6 +484,7 @@ serve_free(struct serve *serve)
 	map_fini(&serve->fenced_until);
 	pthread_cond_destroy(&serve->changed);
 	lock_fini(&serve->lock);
+	disk_lanes_fini(&serve->disks);
 	lends_fini(&serve->lends);
 	free(serve);
 }

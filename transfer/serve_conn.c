@@ -69,26 +69,36 @@ recv_some(struct serve_conn *conn, void *bytes, size_t len_bytes, bool for_ever,
 	}
 }
 
-static bool
-send_reply(struct serve_conn *conn, const struct wire_reply *reply, const uint8_t *bytes)
+bool
+serve_recv(struct serve_conn *conn, void *bytes, size_t len_bytes, size_t *ret_n)
+{
+	return recv_some(conn, bytes, len_bytes, /* for_ever= */ false, ret_n);
+}
+
+/* serve_send -- the head, if there is one, and these bytes behind it. */
+bool
+serve_send(struct serve_conn *conn, const struct wire_reply *reply, const void *bytes,
+	   uint64_t len_bytes)
 {
 	uint8_t head[WIRE_REPLY_BYTES];
-	uint64_t sent = 0, all = sizeof(head) + reply->len_bytes;
+	uint64_t n_head = reply != NULL ? sizeof(head) : 0;
+	uint64_t sent = 0, all = n_head + len_bytes;
 	uint64_t stood_ms = 0;
 
-	wire_reply_encode(reply, head);
+	if (reply != NULL)
+		wire_reply_encode(reply, head);
 	while (sent < all) {
 		struct iovec iov[2];
 		struct msghdr msg = {.msg_iov = iov};
-		uint64_t of_bytes = num_max(sent, sizeof(head)) - sizeof(head);
+		uint64_t of_bytes = num_max(sent, n_head) - n_head;
 		ssize_t n;
 
-		if (sent < sizeof(head))
-			iov[msg.msg_iovlen++] = (struct iovec){head + sent, sizeof(head) - sent};
-		if (reply->len_bytes > of_bytes)
-			iov[msg.msg_iovlen++] = (struct iovec){
-				(uint8_t *)(uintptr_t)bytes + of_bytes,
-				num_min(reply->len_bytes - of_bytes, SEND_PIECE_BYTES)};
+		if (sent < n_head)
+			iov[msg.msg_iovlen++] = (struct iovec){head + sent, n_head - sent};
+		if (len_bytes > of_bytes)
+			iov[msg.msg_iovlen++] =
+				(struct iovec){(uint8_t *)(uintptr_t)bytes + of_bytes,
+					       num_min(len_bytes - of_bytes, SEND_PIECE_BYTES)};
 		n = sendmsg(conn->fd, &msg, MSG_NOSIGNAL);
 		if (n > 0) {
 			sent += (uint64_t)n;
@@ -103,19 +113,18 @@ send_reply(struct serve_conn *conn, const struct wire_reply *reply, const uint8_
 	return true;
 }
 
-static bool
-send_status(struct serve_conn *conn, const struct wire_request *request, enum wire_status status)
+bool
+serve_status(struct serve_conn *conn, const struct wire_request *request, enum wire_status status)
 {
 	struct wire_reply reply = {.kind = request->kind, .status = status, .id = request->id};
 
 	if (status == WIRE_REFUSED || status == WIRE_OUTSIDE)
 		atomic_fetch_add_explicit(&conn->serve->n_refused, 1, memory_order_relaxed);
-	return send_reply(conn, &reply, NULL);
+	return serve_send(conn, &reply, NULL, 0);
 }
 
-/* waste -- take in the bytes of a WRITE that is not accepted. */
-static bool
-waste(struct serve_conn *conn, uint64_t len_bytes)
+bool
+serve_waste(struct serve_conn *conn, uint64_t len_bytes)
 {
 	uint8_t away[WASTE_BYTES];
 	size_t n;
@@ -128,7 +137,18 @@ waste(struct serve_conn *conn, uint64_t len_bytes)
 
 /* ---- requests ---- */
 
-/* touch, leave -- while a segment is touched, serve_remove() and serve_fence() know of it. */
+void
+serve_count(struct serve *serve, const struct wire_request *request)
+{
+	bool is_read = request->kind == WIRE_READ;
+
+	atomic_fetch_add_explicit(is_read ? &serve->ops_read : &serve->ops_write, 1,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(is_read ? &serve->bytes_read : &serve->bytes_written,
+				  request->len_bytes, memory_order_relaxed);
+}
+
+/* touch, serve_leave -- while a segment is touched, serve_remove() and serve_fence() know of it. */
 static struct lent *
 touch(struct serve_conn *conn, uint64_t segment_id)
 {
@@ -140,8 +160,8 @@ touch(struct serve_conn *conn, uint64_t segment_id)
 	return conn->touching == NULL ? NULL : conn->touching->lent;
 }
 
-static void
-leave(struct serve_conn *conn)
+void
+serve_leave(struct serve_conn *conn)
 {
 	struct serve *serve = conn->serve;
 	struct lends_row *row;
@@ -214,11 +234,9 @@ answer_read(struct serve_conn *conn, const struct wire_request *request, const s
 		.len_bytes = request->len_bytes,
 	};
 
-	if (!send_reply(conn, &reply, lent->bytes + request->offset_bytes))
+	if (!serve_send(conn, &reply, lent->bytes + request->offset_bytes, request->len_bytes))
 		return false;
-	atomic_fetch_add_explicit(&conn->serve->ops_read, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&conn->serve->bytes_read, request->len_bytes,
-				  memory_order_relaxed);
+	serve_count(conn->serve, request);
 	return true;
 }
 
@@ -236,12 +254,10 @@ answer_write(struct serve_conn *conn, const struct wire_request *request, struct
 		if (!recv_some(conn, to, num_min(left, RECV_PIECE_BYTES), false, &n))
 			return false;
 	}
-	leave(conn); /* once it is answered nothing of it is under way */
-	if (!send_status(conn, request, WIRE_DONE))
+	serve_leave(conn); /* once it is answered nothing of it is under way */
+	if (!serve_status(conn, request, WIRE_DONE))
 		return false;
-	atomic_fetch_add_explicit(&conn->serve->ops_write, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&conn->serve->bytes_written, request->len_bytes,
-				  memory_order_relaxed);
+	serve_count(conn->serve, request);
 	return true;
 }
 
@@ -254,11 +270,14 @@ answer(struct serve_conn *conn, const struct wire_request *request)
 	if (judge(conn, request, lent, &status) == VERDICT_HANG_UP)
 		return false;
 	if (status != WIRE_DONE) {
-		leave(conn);
-		if (request->kind == WIRE_WRITE && !waste(conn, request->len_bytes))
+		serve_leave(conn);
+		if (request->kind == WIRE_WRITE && !serve_waste(conn, request->len_bytes))
 			return false;
-		return send_status(conn, request, status);
+		return serve_status(conn, request, status);
 	}
+	if (request->kind != WIRE_MAP && lent->disk != NULL)
+		return request->kind == WIRE_READ ? serve_disk_read(conn, request, lent)
+						  : serve_disk_write(conn, request, lent);
 	if (request->kind == WIRE_READ)
 		return answer_read(conn, request, lent);
 	if (request->kind == WIRE_WRITE)
@@ -307,7 +326,7 @@ serve_conn_main(void *arg)
 	set_timeouts(conn);
 	while (goes_on && next_request(conn, &request)) {
 		goes_on = answer(conn, &request);
-		leave(conn);
+		serve_leave(conn);
 	}
 
 	shutdown(conn->fd, SHUT_RDWR);

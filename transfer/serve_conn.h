@@ -5,6 +5,7 @@
  *
  *      serve.c        listens, accepts, fences, stops
  *      serve_conn.c   one connection: a thread that reads requests and answers them in turn
+ *      serve_disk.c   READ and WRITE of a segment on a disk
  *      serve_map.c    hands out memory, and knows which processes may write to it
  *
  * A connection's life:
@@ -23,6 +24,7 @@
 #include "transfer/base/list.h"
 #include "transfer/base/lock.h"
 #include "transfer/base/map.h"
+#include "transfer/disk_lanes.h"
 #include "transfer/lends.h"
 #include "transfer/serve.h"
 #include "transfer/wire.h"
@@ -46,6 +48,7 @@ struct serve {
 	int wake_fd;       /* rouses the acceptor: a thread to join, or the end */
 
 	struct lends lends;
+	struct disk_lanes disks;
 	struct lock lock;       /* LOCK_xfer_serve; guards what follows */
 	pthread_cond_t changed; /* a connection has finished */
 	bool is_stopping;
@@ -75,6 +78,39 @@ struct serve_conn {
 
 /* serve_conn_main -- the thread.  arg: struct serve_conn. */
 void *serve_conn_main(void *arg);
+
+/*
+ * serve_send, serve_recv -- all of the bytes; at least one of them.
+ *
+ * result:  false: hang up.
+ */
+bool serve_send(struct serve_conn *conn, const struct wire_reply *reply, const void *bytes,
+		uint64_t len_bytes);
+bool serve_recv(struct serve_conn *conn, void *bytes, size_t len_bytes, size_t *ret_n);
+
+/* serve_status -- a reply without bytes. */
+bool serve_status(struct serve_conn *conn, const struct wire_request *request,
+		  enum wire_status status);
+
+/* serve_count -- a READ or WRITE that was answered. */
+void serve_count(struct serve *serve, const struct wire_request *request);
+
+/* serve_waste -- take in the bytes of a WRITE that is not accepted.  false: hang up. */
+bool serve_waste(struct serve_conn *conn, uint64_t len_bytes);
+
+/* serve_leave -- no byte of the request is under way in its segment any more. */
+void serve_leave(struct serve_conn *conn);
+
+/*
+ * serve_disk_read, serve_disk_write -- answer, with what lies on lent->disk.
+ *
+ * needs:   conn->touching is the segment; the request was judged.
+ * result:  false: hang up.  No piece of it is under way any more, either way.
+ */
+bool serve_disk_read(struct serve_conn *conn, const struct wire_request *request,
+		     struct lent *lent);
+bool serve_disk_write(struct serve_conn *conn, const struct wire_request *request,
+		      struct lent *lent);
 
 /* serve_is_fenced -- was this WRITE token made before its client was fenced?  needs: the lock. */
 bool serve_is_fenced(struct serve *serve, const struct token *token);

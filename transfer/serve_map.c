@@ -285,6 +285,8 @@ hand_out(struct serve_conn *conn, const struct wire_request *request, struct wir
 
 	if (!conn->is_unix || fstat(lent->fd, &st) < 0)
 		return WIRE_CANT;
+	if (is_writable && lent->disk != NULL)
+		return WIRE_CANT; /* nobody else writes there */
 	if (is_writable)
 		status = grant_writing(conn, request, lent, &reply->fence);
 	if (status == WIRE_DONE && lent_reopen(lent, is_writable, ret_fd) < 0)

@@ -22,6 +22,7 @@
 
 struct target_desc {
 	uint64_t segment_id, segment_epoch, size_bytes;
+	bool is_on_disk;                /* not memory: nobody maps it */
 	char host[TARGET_HOST_MAX + 1]; /* host_id() of the provider */
 	char endpoint[TARGET_ENDPOINT_MAX + 1];
 };

@@ -99,6 +99,7 @@ struct lends *engine_lends(struct engine *engine);
 /* The transports.  Each constructor: 0 or -errno. */
 int transport_local_new(struct transport **ret_t) MUST_CHECK;
 int transport_shm_new(struct transport **ret_t) MUST_CHECK;
+int transport_file_new(struct transport **ret_t) MUST_CHECK;
 int transport_tcp_new(struct transport **ret_t) MUST_CHECK;
 
 #endif

@@ -180,6 +180,23 @@ look_huge_pages(struct cli *cli, struct doctor_finding *finding)
 		conclude(finding, DOCTOR_OK, "", "shared memory may use them");
 }
 
+/* look_uring -- providers that lend room on a disk, and clients that read there, need it. */
+static void
+look_uring(struct cli *cli, struct doctor_finding *finding)
+{
+	char line[32];
+
+	(void)cli;
+	sysfs_line("", line, sizeof(line), "/proc/sys/kernel/io_uring_disabled");
+	if (line[0] == '2' || (line[0] == '1' && geteuid() != 0))
+		conclude(finding, DOCTOR_WARN, "sysctl kernel.io_uring_disabled=0",
+			 "not allowed: segments on disks can't be lent, and are read by way of "
+			 "their "
+			 "providers");
+	else
+		conclude(finding, DOCTOR_OK, "", "allowed");
+}
+
 static void
 look_congestion(struct cli *cli, struct doctor_finding *finding)
 {
@@ -337,14 +354,23 @@ look_rdma(struct cli *cli, struct doctor_finding *finding)
 }
 
 static const struct doctor_examination examinations[] = {
-	{"kernel", look_kernel},     {"programs", look_programs},
-	{"run directory", look_run}, {"state directory", look_state},
-	{"memory", look_memory},     {"pinned memory", look_memlock},
-	{"descriptors", look_files}, {"rdma", look_rdma},
-	{"/dev/shm", look_shm},      {"huge pages", look_huge_pages},
-	{"fuse", look_fuse},         {"fusermount3", look_fusermount},
-	{"sqlite3", look_sqlite},    {"congestion control", look_congestion},
-	{"clock", look_clock},       {"master", look_master},
+	{"kernel", look_kernel},
+	{"programs", look_programs},
+	{"run directory", look_run},
+	{"state directory", look_state},
+	{"memory", look_memory},
+	{"pinned memory", look_memlock},
+	{"descriptors", look_files},
+	{"rdma", look_rdma},
+	{"/dev/shm", look_shm},
+	{"huge pages", look_huge_pages},
+	{"io_uring", look_uring},
+	{"fuse", look_fuse},
+	{"fusermount3", look_fusermount},
+	{"sqlite3", look_sqlite},
+	{"congestion control", look_congestion},
+	{"clock", look_clock},
+	{"master", look_master},
 };
 
 const struct doctor_examination *

@@ -41,6 +41,22 @@ order__puts_failed_ones_last_even_if_near(void **state)
 }
 
 static void
+order__puts_those_on_disks_behind_those_in_memory(void **state)
+{
+	const struct choice choices[3] = {{.nearness = NEAR_PROCESS, .is_on_disk = true},
+					  {.nearness = NEAR_ELSEWHERE, .has_failed = true},
+					  {.nearness = NEAR_ELSEWHERE}};
+	size_t order[3];
+
+	(void)state;
+	choose_order(choices, 3, 1, order);
+
+	assert_int_equal(order[0], 2);
+	assert_int_equal(order[1], 0);
+	assert_int_equal(order[2], 1);
+}
+
+static void
 order__gives_each_equal_its_turn(void **state)
 {
 	const struct choice choices[4] = {{.nearness = NEAR_ELSEWHERE},
@@ -70,7 +86,8 @@ order__names_every_copy_once(void **state)
 	(void)state;
 	for (unsigned pattern = 0; pattern < 256; pattern++) {
 		for (size_t i = 0; i < 8; i++)
-			choices[i] = (struct choice){(pattern >> i) % 3, (pattern >> i) % 2};
+			choices[i] = (struct choice){(pattern >> i) % 3, (pattern >> i) % 5 == 0,
+						     (pattern >> i) % 2};
 		choose_order(choices, 8, pattern, order);
 
 		seen = 0;
@@ -86,6 +103,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(order__puts_the_nearest_first),
 		cmocka_unit_test(order__puts_failed_ones_last_even_if_near),
+		cmocka_unit_test(order__puts_those_on_disks_behind_those_in_memory),
 		cmocka_unit_test(order__gives_each_equal_its_turn),
 		cmocka_unit_test(order__names_every_copy_once),
 	};

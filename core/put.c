@@ -8,6 +8,7 @@
  */
 #include "core/put.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/get.h"
@@ -32,29 +33,41 @@ put_attr_check(const void *attr, size_t attr_bytes)
 	return 0;
 }
 
+static int
+preferred_check(const uint64_t *preferred, size_t n)
+{
+	if (n <= TIFFIN_REPLICAS_MAX && (n == 0 || preferred != NULL))
+		return 0;
+	return why_set(TIFFIN_E_INVALID, "at most %d segments can be preferred",
+		       TIFFIN_REPLICAS_MAX);
+}
+
 int
 put_options_check(const struct tiffin_put_options *options)
 {
+	const uint32_t flags = TIFFIN_REPLACE | TIFFIN_STRICT | TIFFIN_SAME_NODE | PINS;
+	uint64_t n_copies;
 	int r;
 
 	if (options == NULL)
 		return 0;
 	if (options->struct_bytes < sizeof(*options))
 		return why_set(TIFFIN_E_INVALID, "tiffin_put_options: set struct_bytes");
-	if (options->replica_num > TIFFIN_REPLICAS_MAX)
-		return why_set(TIFFIN_E_INVALID, "%u copies are wanted; at most %d are possible",
-			       options->replica_num, TIFFIN_REPLICAS_MAX);
-	if ((options->flags & ~(uint32_t)(TIFFIN_REPLACE | TIFFIN_STRICT | PINS)) != 0)
+	n_copies = (uint64_t)options->replica_num + options->nof_replica_num;
+	if (n_copies > TIFFIN_REPLICAS_MAX)
 		return why_set(TIFFIN_E_INVALID,
-			       "flags of a put are REPLACE, STRICT, SOFT_PIN and HARD_PIN");
-	r = pin_check(options->flags & PINS, options->pin_ttl_ms);
-	if (r != 0)
-		return r;
-	if (options->n_preferred > TIFFIN_REPLICAS_MAX ||
-	    (options->n_preferred > 0 && options->preferred == NULL))
-		return why_set(TIFFIN_E_INVALID, "at most %d segments can be preferred",
+			       "%" PRIu64 " copies are wanted; at most %d are possible", n_copies,
 			       TIFFIN_REPLICAS_MAX);
-	return put_attr_check(options->attr, options->attr_bytes);
+	if ((options->flags & ~flags) != 0)
+		return why_set(
+			TIFFIN_E_INVALID,
+			"flags of a put are REPLACE, STRICT, SAME_NODE, SOFT_PIN and HARD_PIN");
+	r = pin_check(options->flags & PINS, options->pin_ttl_ms);
+	if (r == 0)
+		r = preferred_check(options->preferred, options->n_preferred);
+	if (r == 0)
+		r = preferred_check(options->preferred_nof, options->n_preferred_nof);
+	return r != 0 ? r : put_attr_check(options->attr, options->attr_bytes);
 }
 
 int
@@ -69,7 +82,8 @@ put_why(const char *key, uint32_t status)
 int
 put_refused(const char *key, uint32_t status, struct span why)
 {
-	bool is_of_room = status == STATUS_NO_SPACE || status == STATUS_QUOTA_EXCEEDED;
+	bool is_of_room = status == STATUS_NO_SPACE || status == STATUS_NO_SEGMENT ||
+			  status == STATUS_QUOTA_EXCEEDED;
 	char shown[128];
 
 	if (!is_of_room || why.len == 0)
@@ -81,27 +95,46 @@ put_refused(const char *key, uint32_t status, struct span why)
 
 /* ---- start --------------------------------------------------------------------- */
 
+/* The segments are read into ids, which has room for REPLICAS_MAX. */
+static struct rec_id *
+preferred_of(const uint64_t *preferred, size_t n, struct rec_id *ids)
+{
+	for (size_t i = 0; i < n; i++)
+		ids[i].id = preferred[i];
+	return ids;
+}
+
+static uint8_t
+flags_of(uint32_t flags)
+{
+	return (uint8_t)(((flags & TIFFIN_REPLACE) != 0 ? PUT_REPLACE : 0) |
+			 ((flags & TIFFIN_STRICT) != 0 ? PUT_STRICT : 0) |
+			 ((flags & TIFFIN_SAME_NODE) != 0 ? PUT_SAME_NODE : 0));
+}
+
 int
 put_start(struct ask *ask, const struct tiffin_put_options *options, const struct rec_put *puts,
 	  size_t n_puts, uint64_t until_ns, struct rep_put_start *ret_rep)
 {
-	struct rec_id preferred[REPLICAS_MAX];
-	struct msg_put_start msg = {.replica_num = 1,
-				    .preferred = preferred,
-				    .n_puts = (uint32_t)n_puts,
-				    .puts = (struct rec_put *)puts};
+	const struct tiffin_put_options none = {0}, *o = options != NULL ? options : &none;
+	struct rec_id preferred[REPLICAS_MAX], preferred_nof[REPLICAS_MAX];
+	struct msg_put_start msg = {
+		.replica_num = (uint8_t)o->replica_num,
+		.nof_replica_num = (uint8_t)o->nof_replica_num,
+		.flags = flags_of(o->flags),
+		.pin = pin_kind(o->flags),
+		.pin_ttl_ms = o->pin_ttl_ms,
+		.n_preferred = (uint32_t)o->n_preferred,
+		.preferred = preferred_of(o->preferred, o->n_preferred, preferred),
+		.n_preferred_nof = (uint32_t)o->n_preferred_nof,
+		.preferred_nof = preferred_of(o->preferred_nof, o->n_preferred_nof, preferred_nof),
+		.n_puts = (uint32_t)n_puts,
+		.puts = (struct rec_put *)puts,
+	};
 	int r;
 
-	if (options != NULL) {
-		msg.replica_num = (uint8_t)num_max(options->replica_num, 1u);
-		msg.flags = (uint8_t)(((options->flags & TIFFIN_REPLACE) != 0 ? PUT_REPLACE : 0) |
-				      ((options->flags & TIFFIN_STRICT) != 0 ? PUT_STRICT : 0));
-		msg.pin = pin_kind(options->flags);
-		msg.pin_ttl_ms = options->pin_ttl_ms;
-		msg.n_preferred = (uint32_t)options->n_preferred;
-		for (size_t i = 0; i < options->n_preferred; i++)
-			preferred[i].id = options->preferred[i];
-	}
+	if (msg.replica_num + msg.nof_replica_num == 0)
+		msg.replica_num = 1;
 	r = ask_call(ask, MSG_put_start, msg_put_start_encode(&ask->payload, &msg), until_ns);
 	if (r != 0)
 		return r;

@@ -66,6 +66,8 @@ take_options(struct tiffin_put *put, const char *key, const struct tiffin_put_op
 		put->options = *options;
 		for (size_t i = 0; i < options->n_preferred; i++)
 			put->preferred[i] = options->preferred[i];
+		for (size_t i = 0; i < options->n_preferred_nof; i++)
+			put->preferred_nof[i] = options->preferred_nof[i];
 		if (options->attr_bytes > 0)
 			put->attr = malloc(options->attr_bytes);
 	}
@@ -75,6 +77,7 @@ take_options(struct tiffin_put *put, const char *key, const struct tiffin_put_op
 		memcpy(put->attr, options->attr, options->attr_bytes);
 	put->options.struct_bytes = sizeof(put->options);
 	put->options.preferred = put->preferred;
+	put->options.preferred_nof = put->preferred_nof;
 	put->options.attr = put->attr;
 	return 0;
 }

@@ -112,22 +112,27 @@ enum tiffin_flags {
 	TIFFIN_REPLACE = 1, /* put: take the place of an object of that key, at the end, at once */
 	TIFFIN_STRICT = 2,  /* put: all copies or none (otherwise at least one) */
 	TIFFIN_FORCE = 4,   /* remove: also under a lease (readers get right bytes or an error) */
-	TIFFIN_NOREPLACE = 8, /* rename: not over an existing object */
-	TIFFIN_SOFT_PIN = 16, /* put, pin: goes for room only when nothing else is left */
-	TIFFIN_HARD_PIN = 32, /* put, pin: never goes for room */
+	TIFFIN_NOREPLACE = 8,  /* rename: not over an existing object */
+	TIFFIN_SOFT_PIN = 16,  /* put, pin: goes for room only when nothing else is left */
+	TIFFIN_HARD_PIN = 32,  /* put, pin: never goes for room */
+	TIFFIN_SAME_NODE = 64, /* put_batch: the first copies of all on one host, while it has
+				  room; of each round of up to 1024 objects and 1 GiB */
 };
 
 /* Zero means the default.  Set struct_bytes. */
 struct tiffin_put_options {
 	size_t struct_bytes;
-	uint32_t replica_num; /* copies, 1..8; default 1 */
+	uint32_t replica_num; /* copies in memory, 1..8; default 1, or none with nof_replica_num */
 	uint32_t flags;       /* enum tiffin_flags */
 	const void *attr;     /* kept with the object, 0..4096 bytes */
 	size_t attr_bytes;
-	const uint64_t *preferred; /* segment ids to take first */
+	const uint64_t *preferred; /* segment ids to take first, for copies in memory */
 	size_t n_preferred;        /* at most 8 */
 	uint64_t pin_ttl_ms; /* with TIFFIN_SOFT_PIN, from the end of the put on; 0: 30 minutes;
 				at most 24 hours */
+	uint32_t nof_replica_num;      /* copies on segments of medium NOF; all copies: at most 8 */
+	const uint64_t *preferred_nof; /* segment ids to take first, for those */
+	size_t n_preferred_nof;        /* at most 8 */
 };
 
 /*
@@ -140,6 +145,10 @@ struct tiffin_put_options {
  * ret_id    [out] id (version) of the object; NULL if not wanted.
  *
  * Blocks until the object can be read by everybody, or nothing of it is there.
+ *
+ * Copies lie on segments that differ, and on hosts that differ while there is a choice.  Of the
+ * copies wanted there may be fewer, but at least one, unless flags say TIFFIN_STRICT; tiffin_stat()
+ * tells how many there are.
  *
  * Errors: TIFFIN_E_EXISTS, TIFFIN_E_NO_SPACE, TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT,
  *         TIFFIN_E_LEASE, TIFFIN_E_INVALID, TIFFIN_E_BUSY, TIFFIN_E_SYSTEM.

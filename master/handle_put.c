@@ -126,6 +126,21 @@ say_pinned(struct master *master)
 			    n_hard + n_soft);
 }
 
+/* Why there are fewer segments than copies that were demanded. */
+static void
+say_no_segment(struct master *master, const struct copies_wish *wish)
+{
+	size_t n_memory = master->pools[POOL_MEMORY].segments.n;
+	size_t n_nof = master->pools[POOL_NOF].segments.n;
+
+	if (master->why[0] == '\0' && n_memory + n_nof > 0)
+		why_refused(master,
+			    "wanted are %u copies in memory and %u nof copies, each on another "
+			    "segment; new data may go to %zu segments of medium DRAM or FILE and "
+			    "%zu of medium NOF",
+			    wish->n[POOL_MEMORY], wish->n[POOL_NOF], n_memory, n_nof);
+}
+
 struct started {
 	struct put *put;
 	uint32_t status;
@@ -139,6 +154,13 @@ undo_all(struct master *master, struct started *started, uint32_t n)
 			put_undo(master, started[i].put);
 }
 
+/* Copies of each object. */
+static unsigned
+n_copies(const struct msg_put_start *msg)
+{
+	return msg->replica_num + msg->nof_replica_num;
+}
+
 /* Of item i and those behind it, as far as each of them may ever fit. */
 static uint64_t
 bytes_from(const struct master *master, const struct msg_put_start *msg, uint32_t i)
@@ -147,8 +169,8 @@ bytes_from(const struct master *master, const struct msg_put_start *msg, uint32_
 
 	for (; i < msg->n_puts; i++)
 		if (msg->puts[i].len_bytes <= OBJECT_LEN_MAX &&
-		    may_hold(master, msg->puts[i].len_bytes * msg->replica_num))
-			bytes += msg->puts[i].len_bytes * msg->replica_num;
+		    may_hold(master, msg->puts[i].len_bytes * n_copies(msg)))
+			bytes += msg->puts[i].len_bytes * n_copies(msg);
 	return bytes;
 }
 
@@ -176,7 +198,7 @@ room_of(const struct msg_put_start *msg, uint32_t i)
 {
 	uint64_t len_bytes = num_min(msg->puts[i].len_bytes, OBJECT_LEN_MAX);
 
-	return extent_room_bytes((struct extent){0, len_bytes}) * msg->replica_num;
+	return extent_room_bytes((struct extent){0, len_bytes}) * n_copies(msg);
 }
 
 /* Item i is over its tenant's quota: true: it may not be so in a moment.  Of several the first
@@ -196,29 +218,107 @@ make_quota(struct peer *peer, const struct msg_put_start *msg, uint32_t i)
 	return false;
 }
 
+static void
+read_preferred(const struct rec_id *ids, uint32_t n, enum pool_kind kind, struct copies_wish *to)
+{
+	for (uint32_t i = 0; i < n; i++)
+		to->preferred[kind][i] = ids[i].id;
+	to->n_preferred[kind] = (uint8_t)n;
+}
+
+static struct copies_wish
+read_copies(const struct msg_put_start *msg)
+{
+	struct copies_wish copies = {
+		.n = {[POOL_MEMORY] = msg->replica_num, [POOL_NOF] = msg->nof_replica_num},
+		.is_strict = (msg->flags & PUT_STRICT) != 0,
+	};
+
+	read_preferred(msg->preferred, msg->n_preferred, POOL_MEMORY, &copies);
+	read_preferred(msg->preferred_nof, msg->n_preferred_nof, POOL_NOF, &copies);
+	return copies;
+}
+
+/* Its first copy, if that is in memory, has shown where the others of the request are to go. */
+static void
+note_node(const struct put *put, struct copies_wish *copies)
+{
+	const struct segment *segment;
+
+	if (copies->beside_id != 0 || put->object->replicas == NULL)
+		return;
+	segment = put->object->replicas->segment;
+	if (pool_kind_of(segment) == POOL_MEMORY)
+		copies->beside_id = segment->id;
+}
+
+/* One that is refused: counted, and why, as far as the status does not tell. */
+static void
+note_refusal(struct master *master, const struct put_wish *wish, int outcome)
+{
+	if (outcome == PUT_E_FULL) {
+		counter_add(&master->counters.puts_no_space, 1);
+		say_pinned(master);
+	}
+	if (outcome == PUT_E_QUOTA)
+		counter_add(&master->counters.puts_over_quota, 1);
+	if (outcome == PUT_E_NO_SEGMENT)
+		say_no_segment(master, wish->copies);
+}
+
+/* One item.  0; HANDLE_PARK: there may be room in a moment; STATUS_TOO_MANY. */
+static int
+start_one(struct peer *peer, const struct msg_put_start *msg, uint32_t i, struct put_wish *wish,
+	  struct started *ret)
+{
+	struct master *master = peer->master;
+	struct copies_wish copies = *wish->copies;
+	int r;
+
+	if (wish->len_bytes > OBJECT_LEN_MAX) {
+		ret->status = STATUS_INVALID;
+		return 0;
+	}
+	r = put_open(master, peer->client, wish, &ret->put);
+	if (r == PUT_E_TOO_MANY) {
+		why_refused(master,
+			    "at most %d puts of one client may be under way without room; "
+			    "write to some of them, or end them",
+			    EMPTY_PUTS_MAX);
+		return STATUS_TOO_MANY;
+	}
+	if (r == PUT_E_FULL &&
+	    make_room(master, wish->len_bytes * n_copies(msg), bytes_from(master, msg, i)))
+		return HANDLE_PARK;
+	if (r == PUT_E_QUOTA && make_quota(peer, msg, i))
+		return HANDLE_PARK;
+	if (r == PUT_E_FULL && copies.n[POOL_NOF] > 0 && !copies.is_strict) {
+		copies.settles = true;
+		wish->copies = &copies;
+		r = put_open(master, peer->client, wish, &ret->put);
+	}
+	ret->status = status_of(r);
+	note_refusal(master, wish, r);
+	return 0;
+}
+
 /* Every item, or HANDLE_PARK with none begun. */
 static int
 start_all(struct peer *peer, const struct msg_put_start *msg, struct started *started)
 {
-	struct master *master = peer->master;
 	bool replaces = (msg->flags & PUT_REPLACE) != 0;
+	struct copies_wish copies = read_copies(msg);
 	struct key *found[LOOK_AT_ONCE];
-	uint64_t preferred[REPLICAS_MAX];
 
-	for (uint32_t i = 0; i < msg->n_preferred; i++)
-		preferred[i] = msg->preferred[i].id;
 	for (uint32_t i = 0; i < msg->n_puts; i++) {
 		struct put_wish wish = {
 			.key = msg->puts[i].key.at,
 			.key_len = msg->puts[i].key.len,
 			.len_bytes = msg->puts[i].len_bytes,
-			.n_replicas = msg->replica_num,
+			.copies = &copies,
 			.replaces = replaces,
-			.is_strict = (msg->flags & PUT_STRICT) != 0,
 			.pin = msg->pin,
 			.pin_ttl_ms = (uint32_t)msg->pin_ttl_ms,
-			.preferred = preferred,
-			.n_preferred = msg->n_preferred,
 		};
 		int r;
 
@@ -226,37 +326,23 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 			find_some(peer->client->tenant, &msg->puts[i],
 				  num_min(msg->n_puts - i, LOOK_AT_ONCE), found);
 		wish.is_new = !replaces && found[i % LOOK_AT_ONCE] == NULL;
-		if (wish.len_bytes > OBJECT_LEN_MAX) {
-			started[i].status = STATUS_INVALID;
-			continue;
+		r = start_one(peer, msg, i, &wish, &started[i]);
+		if (r != 0) {
+			undo_all(peer->master, started, i);
+			return r;
 		}
-		r = put_open(master, peer->client, &wish, &started[i].put);
-		if (r == PUT_E_TOO_MANY) {
-			undo_all(master, started, i);
-			why_refused(master,
-				    "at most %d puts of one client may be under way without room; "
-				    "write to some of them, or end them",
-				    EMPTY_PUTS_MAX);
-			return STATUS_TOO_MANY;
-		}
-		if (r == PUT_E_FULL && make_room(master, wish.len_bytes * wish.n_replicas,
-						 bytes_from(master, msg, i))) {
-			undo_all(master, started, i);
-			return HANDLE_PARK;
-		}
-		if (r == PUT_E_QUOTA && make_quota(peer, msg, i)) {
-			undo_all(master, started, i);
-			return HANDLE_PARK;
-		}
-		started[i].status = status_of(r);
-		if (r == PUT_E_FULL) {
-			counter_add(&master->counters.puts_no_space, 1);
-			say_pinned(master);
-		}
-		if (r == PUT_E_QUOTA)
-			counter_add(&master->counters.puts_over_quota, 1);
+		if ((msg->flags & PUT_SAME_NODE) != 0 && started[i].put != NULL)
+			note_node(started[i].put, &copies);
 	}
 	return STATUS_OK;
+}
+
+static bool
+is_sound(const struct msg_put_start *msg)
+{
+	return n_copies(msg) >= 1 && n_copies(msg) <= REPLICAS_MAX &&
+	       (msg->flags & ~(PUT_REPLACE | PUT_STRICT | PUT_SAME_NODE)) == 0 &&
+	       pin_is_sound(msg->pin, msg->pin_ttl_ms);
 }
 
 /* The words behind the places. */
@@ -279,9 +365,7 @@ handle_put_start(struct peer *peer, const struct msg_put_start *msg, struct buf 
 
 	if (started == NULL)
 		return STATUS_UNAVAILABLE;
-	if (msg->replica_num < 1 || msg->replica_num > REPLICAS_MAX ||
-	    (msg->flags & ~(PUT_REPLACE | PUT_STRICT)) != 0 ||
-	    !pin_is_sound(msg->pin, msg->pin_ttl_ms))
+	if (!is_sound(msg))
 		return STATUS_INVALID;
 	if (parked_goes_first(master) && bytes_from(master, msg, 0) > 0) {
 		master->wants_room = true;
@@ -331,7 +415,8 @@ find_put(struct peer *peer, uint64_t object_id, uint32_t *ret_status)
 static bool
 make_more_quota(struct peer *peer, const struct put *put, uint64_t more_bytes)
 {
-	uint64_t bytes = extent_room_bytes((struct extent){0, more_bytes}) * put->n_wanted;
+	uint64_t bytes =
+		extent_room_bytes((struct extent){0, more_bytes}) * copies_wanted(&put->copies);
 	struct quota_wish wish = {.one_bytes = bytes, .all_bytes = bytes};
 
 	if (quota_make_room(peer->master, put->object->tenant, &wish))
@@ -347,7 +432,7 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 	struct master *master = peer->master;
 	uint32_t status;
 	struct put *put = find_put(peer, msg->object_id, &status);
-	uint64_t room;
+	uint64_t room, bytes;
 	int r;
 
 	if (put == NULL)
@@ -355,12 +440,16 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 	if (!num_add(put->room_bytes, msg->more_bytes, &room) || room > OBJECT_LEN_MAX ||
 	    (put->is_copy && msg->more_bytes > 0))
 		return STATUS_INVALID;
+	bytes = msg->more_bytes * copies_wanted(&put->copies);
 	r = put_grow(master, put, msg->more_bytes);
-	if (r == PUT_E_FULL &&
-	    make_room(master, msg->more_bytes * put->n_wanted, msg->more_bytes * put->n_wanted))
+	if (r == PUT_E_FULL && make_room(master, bytes, bytes))
 		return HANDLE_PARK;
 	if (r == PUT_E_QUOTA && make_more_quota(peer, put, msg->more_bytes))
 		return HANDLE_PARK;
+	if (r == PUT_E_FULL && put->room_bytes == 0 && !put->copies.is_strict) {
+		put->copies.settles = true;
+		r = put_grow(master, put, msg->more_bytes);
+	}
 	if (r != 0)
 		return (int)status_of(r);
 

@@ -134,10 +134,6 @@ put_new(struct master *master, const struct put_wish *wish, const struct put *mo
 	*put = *model;
 	list_link_init(&put->at_client);
 	list_link_init(&put->at_lease);
-	assert(wish->n_preferred <= array_len(put->preferred));
-	for (size_t i = 0; i < wish->n_preferred; i++)
-		put->preferred[put->n_preferred++] = wish->preferred[i];
-
 	r = object_new(model->client->tenant, master->next_object_id, wish->key, wish->key_len,
 		       &put->object);
 	if (r < 0) {
@@ -185,9 +181,8 @@ put_open(struct master *master, struct client *client, const struct put_wish *wi
 		.client = client,
 		.key_hash = hash,
 		.next_same_key = map_get(&master->puts_by_key, hash),
-		.n_wanted = wish->n_replicas,
+		.copies = *wish->copies,
 		.replaces = wish->replaces,
-		.is_strict = wish->is_strict,
 		.pin = wish->pin,
 		.pin_ttl_ms = wish->pin_ttl_ms,
 	};

@@ -17,11 +17,28 @@
 #define MASTER_PUT_H
 
 #include "master/object.h"
+#include "master/pool.h"
 #include "master/proto/limits.h"
 
 struct client;
 struct copy_wish;
 struct task;
+
+/* What put_start asks of an object's copies: the peer's ReplicateConfig. */
+struct copies_wish {
+	uint8_t n[POOLS]; /* in memory, and nof ones; together 1..REPLICAS_MAX */
+	uint8_t n_preferred[POOLS];
+	bool is_strict; /* all or none; else at least one of them */
+	bool settles; /* not strict: for nof copies alone, if there is no room for one in memory */
+	uint64_t preferred[POOLS][REPLICAS_MAX]; /* ids of segments to take first */
+	uint64_t beside_id; /* a segment on whose host the first copy in memory goes; 0: none */
+};
+
+static inline unsigned
+copies_wanted(const struct copies_wish *wish)
+{
+	return wish->n[POOL_MEMORY] + wish->n[POOL_NOF];
+}
 
 struct put {
 	struct master *master;
@@ -34,13 +51,11 @@ struct put {
 	uint64_t room_bytes;
 	uint64_t started_ms, lease_until_ms;
 	/* as put_start asked: the room of a put begun without any is chosen later */
-	uint8_t n_wanted; /* copies */
-	uint8_t n_preferred;
+	struct copies_wish copies;
 	uint8_t pin; /* enum pin, from put_end on */
 	uint32_t pin_ttl_ms;
-	bool replaces, is_strict;
-	bool is_empty; /* no room yet: counted in client.n_empty_puts */
-	uint64_t preferred[REPLICAS_MAX];
+	bool replaces;
+	bool is_empty;     /* no room yet: counted in client.n_empty_puts */
 	bool is_copy;      /* of an object that is there (put_copy.c): not found by its key */
 	struct task *task; /* whose it is, while that wants to hear of its end; or NULL */
 };
@@ -52,13 +67,11 @@ struct put_wish {
 	const uint8_t *key;
 	size_t key_len;
 	uint64_t len_bytes; /* room */
-	uint8_t n_replicas;
+	const struct copies_wish *copies;
 	uint8_t pin;
 	uint32_t pin_ttl_ms;
-	bool replaces, is_strict;
+	bool replaces;
 	bool is_new; /* the index has been asked in this request: it does not hold the key */
-	const uint64_t *preferred; /* segment ids */
-	size_t n_preferred;
 };
 
 enum put_outcome {

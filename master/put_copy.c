@@ -116,7 +116,7 @@ put_open_copy(struct master *master, struct task *task, const struct copy_wish *
 		*put = (struct put){.master = master,
 				    .task = task,
 				    .is_copy = true,
-				    .n_wanted = 1,
+				    .copies = {.n[POOL_MEMORY] = 1},
 				    .room_bytes = of->len_bytes};
 	if (r == 0)
 		r = object_new(of->tenant, master->next_object_id, of->key.bytes, of->key.len_bytes,

@@ -4,6 +4,7 @@
 #include "master/books.h"
 #include "master/place.h"
 #include "transfer/base/err.h"
+#include "transfer/base/num.h"
 
 /* ---- claims: what is being written must be known to the books as open (segment.h) ---- */
 
@@ -103,16 +104,30 @@ of_place(int outcome)
 	}
 }
 
+/* The host whose segments come first for this copy; NULL: none. */
+static const char *
+beside(const struct master *master, const struct put *put, enum pool_kind kind)
+{
+	const struct segment *segment;
+
+	if (kind == POOL_MEMORY && put->object->replicas == NULL) {
+		segment = segment_find(master, put->copies.beside_id);
+		if (segment != NULL)
+			return segment->host;
+	}
+	return master->limits.placement == PLACEMENT_LOCAL_FIRST ? put->client->host : NULL;
+}
+
 /* One copy, claimed and PROCESSING. */
 static int
-add_copy(struct master *master, struct put *put, uint64_t room_bytes)
+add_copy(struct master *master, struct put *put, uint64_t room_bytes, enum pool_kind kind)
 {
-	bool is_local = master->limits.placement == PLACEMENT_LOCAL_FIRST;
 	struct place_wish place = {
 		.room_bytes = room_bytes,
-		.preferred = put->preferred,
-		.n_preferred = put->n_preferred,
-		.beside = is_local ? put->client->host : NULL,
+		.pool = kind,
+		.preferred = put->copies.preferred[kind],
+		.n_preferred = put->copies.n_preferred[kind],
+		.beside = beside(master, put, kind),
 	};
 	struct replica *rep;
 	int r = place_replica(master, put->object, &place);
@@ -131,21 +146,32 @@ add_copy(struct master *master, struct put *put, uint64_t room_bytes)
 	return 0;
 }
 
+/*
+ * As many as are wanted, in memory first.  What can't be had is told by the true count in the
+ * answer; but room for one in memory is worth waiting for.
+ */
 int
 put_add_copies(struct master *master, struct put *put, uint64_t room_bytes)
 {
-	for (unsigned i = 0; i < put->n_wanted; i++) {
-		int r = add_copy(master, put, room_bytes);
+	const struct copies_wish *wish = &put->copies;
+	int worst = PLACE_E_NO_SEGMENT;
 
-		if (r == 0)
-			continue;
+	for (enum pool_kind kind = 0; kind < POOLS; kind++) {
+		unsigned n = 0;
+		int r = 0;
+
+		while (n < wish->n[kind] && (r = add_copy(master, put, room_bytes, kind)) == 0)
+			n++;
 		if (r < 0)
 			return err_up(r);
-		if (i == 0 || put->is_strict)
+		if (r == 0)
+			continue;
+		if (wish->is_strict ||
+		    (kind == POOL_MEMORY && n == 0 && r != PLACE_E_NO_SEGMENT && !wish->settles))
 			return of_place(r);
-		break; /* at least one: the true count is in the answer */
+		worst = num_min(worst, r);
 	}
-	return 0;
+	return put->object->replicas == NULL ? of_place(worst) : 0;
 }
 
 /* ---- they grow, and are cut ---- */

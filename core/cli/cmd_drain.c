@@ -37,19 +37,6 @@ add(struct cli *cli, const char *word, uint64_t *ids, size_t *n)
 }
 
 static int
-add_targets(struct cli *cli, const char *names, uint64_t *ids, size_t *n)
-{
-	char *copy = strdup(names), *rest = copy;
-	int status = copy == NULL ? cli_fail_system(cli, -ENOMEM, "reading --to") : CLI_OK;
-
-	for (char *one = copy == NULL ? NULL : strtok_r(copy, ",", &rest);
-	     one != NULL && status == CLI_OK; one = strtok_r(NULL, ",", &rest))
-		status = add(cli, one, ids, n);
-	free(copy);
-	return status;
-}
-
-static int
 begin(struct cli *cli, struct tiffin_client *client, const struct opts *opts,
       const struct tiffin_drain_options *options)
 {
@@ -88,7 +75,8 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	for (int i = 0; i < words.n && status == CLI_OK; i++)
 		status = add(cli, words.at[i], segments, &options.n_segments);
 	if (status == CLI_OK && opts->to != NULL)
-		status = add_targets(cli, opts->to, targets, &options.n_targets);
+		status = segments_named(cli, opts->to, targets, SEGMENTS_AT_ONCE,
+					&options.n_targets);
 	if (status != CLI_OK)
 		return status;
 	if (!opts->undo)

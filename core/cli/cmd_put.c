@@ -8,11 +8,13 @@
 #include "core/cli/command.h"
 #include "core/cli/keys.h"
 #include "core/cli/put_tree.h"
+#include "core/cli/segment_name.h"
 #include "core/cli/stream.h"
 
 struct opts {
-	bool recursive, replace, exported;
-	uint64_t n_replicas;
+	bool recursive, replace, exported, strict, same_node;
+	uint64_t n_replicas, n_nof;
+	const char *prefer, *prefer_nof;
 };
 
 static const struct arg_def defs[] = {
@@ -21,7 +23,17 @@ static const struct arg_def defs[] = {
 	{'\0', "replace", ARG_FLAG, offsetof(struct opts, replace), NULL, NULL,
 	 "take the place of an object that is there"},
 	{'n', "replicas", ARG_NUMBER, offsetof(struct opts, n_replicas), "N", "1",
-	 "copies to be kept, 1 to 8"},
+	 "copies to be kept in memory; 1 to 8 with --nof together"},
+	{'\0', "nof", ARG_NUMBER, offsetof(struct opts, n_nof), "N", "0",
+	 "copies to be kept on segments of medium NOF"},
+	{'\0', "strict", ARG_FLAG, offsetof(struct opts, strict), NULL, NULL,
+	 "all copies or none, not as many as can be had"},
+	{'\0', "prefer", ARG_TEXT, offsetof(struct opts, prefer), "SEGMENT,...", NULL,
+	 "where copies in memory go first, by name or id"},
+	{'\0', "prefer-nof", ARG_TEXT, offsetof(struct opts, prefer_nof), "SEGMENT,...", NULL,
+	 "where the others go first"},
+	{'\0', "same-node", ARG_FLAG, offsetof(struct opts, same_node), NULL, NULL,
+	 "with -r: first copies of small files that are put together on one host"},
 	{'\0', "exported", ARG_FLAG, offsetof(struct opts, exported), NULL, NULL,
 	 "with -r: the tree was written by 'get -r'; undo its escapes"},
 };
@@ -74,24 +86,54 @@ put_one(struct cli *cli, const struct tiffin_put_options *options, const char *k
 }
 
 static int
+judge(const struct cli *cli, const struct opts *opts, struct operands words)
+{
+	if (opts->n_replicas > TIFFIN_REPLICAS_MAX || opts->n_nof > TIFFIN_REPLICAS_MAX ||
+	    opts->n_replicas + opts->n_nof < 1 ||
+	    opts->n_replicas + opts->n_nof > TIFFIN_REPLICAS_MAX)
+		return cli_say(cli, CLI_USAGE, "--replicas and --nof: 1 to %d together",
+			       TIFFIN_REPLICAS_MAX);
+	if (!opts->recursive && opts->exported)
+		return cli_say(cli, CLI_USAGE, "--exported goes with -r");
+	if (!opts->recursive && opts->same_node)
+		return cli_say(cli, CLI_USAGE, "--same-node goes with -r");
+	if (opts->recursive && words.n != 2)
+		return cli_say(cli, CLI_USAGE, "-r wants a directory and a prefix");
+	return CLI_OK;
+}
+
+static uint32_t
+flags_of(const struct opts *opts)
+{
+	return (opts->replace ? TIFFIN_REPLACE : 0u) | (opts->strict ? TIFFIN_STRICT : 0u) |
+	       (opts->same_node ? TIFFIN_SAME_NODE : 0u);
+}
+
+static int
 run(struct cli *cli, const void *opts_at, struct operands words)
 {
 	const struct opts *opts = opts_at;
+	uint64_t preferred[TIFFIN_REPLICAS_MAX], preferred_nof[TIFFIN_REPLICAS_MAX];
 	struct tiffin_put_options options = {
 		.struct_bytes = sizeof(options),
 		.replica_num = (uint32_t)opts->n_replicas,
-		.flags = opts->replace ? TIFFIN_REPLACE : 0,
+		.nof_replica_num = (uint32_t)opts->n_nof,
+		.flags = flags_of(opts),
+		.preferred = preferred,
+		.preferred_nof = preferred_nof,
 	};
+	int status = judge(cli, opts, words);
 
-	if (opts->n_replicas < 1 || opts->n_replicas > TIFFIN_REPLICAS_MAX)
-		return cli_say(cli, CLI_USAGE, "--replicas: 1 to %d", TIFFIN_REPLICAS_MAX);
-	if (opts->exported && !opts->recursive)
-		return cli_say(cli, CLI_USAGE, "--exported goes with -r");
+	if (status == CLI_OK && opts->prefer != NULL)
+		status = segments_named(cli, opts->prefer, preferred, TIFFIN_REPLICAS_MAX,
+					&options.n_preferred);
+	if (status == CLI_OK && opts->prefer_nof != NULL)
+		status = segments_named(cli, opts->prefer_nof, preferred_nof, TIFFIN_REPLICAS_MAX,
+					&options.n_preferred_nof);
+	if (status != CLI_OK)
+		return status;
 	if (!opts->recursive)
 		return put_one(cli, &options, words.at[0], words.n > 1 ? words.at[1] : "-");
-
-	if (words.n != 2)
-		return cli_say(cli, CLI_USAGE, "-r wants a directory and a prefix");
 	return put_tree(cli, &options, words.at[0],
 			(struct put_tree_keys){words.at[1], opts->exported});
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/segment_name.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "transfer/base/num.h"
@@ -47,6 +49,23 @@ segment_named(struct cli *cli, const char *word, uint64_t *ret_segment_id)
 		return cli_say(cli, CLI_NOT_FOUND, "%s: no segment has that name or id", word);
 	*ret_segment_id = search.found;
 	return CLI_OK;
+}
+
+int
+segments_named(struct cli *cli, const char *words, uint64_t *ids, size_t cap, size_t *n)
+{
+	char *copy = strdup(words), *rest = copy;
+	int status = copy == NULL ? cli_fail_system(cli, -ENOMEM, "reading segments") : CLI_OK;
+
+	for (char *one = copy == NULL ? NULL : strtok_r(copy, ",", &rest);
+	     one != NULL && status == CLI_OK; one = strtok_r(NULL, ",", &rest)) {
+		if (*n == cap)
+			status = cli_say(cli, CLI_USAGE, "at most %zu segments", cap);
+		else
+			status = segment_named(cli, one, &ids[(*n)++]);
+	}
+	free(copy);
+	return status;
 }
 
 const char *

@@ -6,16 +6,16 @@
 
 static const char *const strategies[] = {"random", "free_ratio_first", "local_first"};
 
-/* A segment on a host of its own, or on a shared one. */
 static void
-lend(struct end *end, uint64_t segment_id, const char *host, uint64_t size_bytes)
+lend_medium(struct end *end, uint64_t segment_id, const char *host, uint64_t size_bytes,
+	    enum medium medium)
 {
 	char name[32];
 	struct rec_segment_lent lent = {
 		.segment_id = segment_id,
 		.segment_epoch = 1,
 		.size_bytes = size_bytes,
-		.medium = MEDIUM_DRAM,
+		.medium = (uint8_t)medium,
 		.host = span_of(host, strlen(host)),
 		.endpoint = span_of("shm:x", 5),
 		.secret = {{WORLD_SECRET}},
@@ -27,6 +27,12 @@ lend(struct end *end, uint64_t segment_id, const char *host, uint64_t size_bytes
 	assert_int_equal(ASK(end, mount_segment, &rep, .n_segments = 1, .segments = &lent),
 			 STATUS_OK);
 	assert_int_equal(rep.fates[0].status, STATUS_OK);
+}
+
+static void
+lend(struct end *end, uint64_t segment_id, const char *host, uint64_t size_bytes)
+{
+	lend_medium(end, segment_id, host, size_bytes, MEDIUM_DRAM);
 }
 
 static void
@@ -245,6 +251,322 @@ segment__mounted_again_from_another_host__is_found_there(void **state)
 	assert_int_equal(counts[1], 20);
 }
 
+/* ---- nof copies ---- */
+
+#define SEGMENTS 16
+
+/* Where one object's copies went, and what became of it. */
+struct told {
+	uint32_t status;
+	uint64_t object_id;
+	unsigned n, on[SEGMENTS]; /* by segment id */
+	char why[400];
+};
+
+static struct told
+read_told(struct end *end, uint64_t request)
+{
+	struct rep_put_start rep = {0};
+	struct told told = {.status = HEAR(end, request, put_start, &rep)};
+
+	if (told.status != STATUS_OK)
+		return told;
+	told.status = rep.places[0].status;
+	told.object_id = rep.places[0].object_id;
+	told.n = rep.places[0].n_replicas;
+	for (uint32_t i = 0; i < told.n; i++)
+		told.on[rep.places[0].replicas[i].segment_id]++;
+	snprintf(told.why, sizeof(told.why), "%.*s", (int)rep.why.len, (const char *)rep.why.at);
+	return told;
+}
+
+/* A put of a MiB that is ended at once; fields of the request behind. */
+#define PUT(end, key_, ...)                                                                        \
+	({                                                                                         \
+		struct rec_put put_ = {span_of(key_, strlen(key_)), MIB};                          \
+		uint64_t id_ = SEND(end, put_start, .n_puts = 1, .puts = &put_, __VA_ARGS__);      \
+		struct told told_;                                                                 \
+                                                                                                   \
+		world_turn((end)->world);                                                          \
+		world_pass_ms((end)->world, 2500);                                                 \
+		told_ = read_told(end, id_);                                                       \
+		if (told_.object_id != 0)                                                          \
+			assert_int_equal(end_finish(end, told_.object_id, MIB), STATUS_OK);        \
+		told_;                                                                             \
+	})
+
+static void
+nof_copies__go_to_nof_segments__and_others_never(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	lend(end, 1, "a", 64 * MIB);
+	lend_medium(end, 2, "b", 64 * MIB, MEDIUM_NOF);
+	lend_medium(end, 3, "c", 64 * MIB, MEDIUM_NOF);
+	lend_medium(end, 4, "d", 64 * MIB, MEDIUM_FILE);
+	for (size_t s = 0; s < array_len(strategies); s++) {
+		struct told both, nof, many;
+
+		choose(end, strategies[s]);
+		both = PUT(end, "both", .flags = PUT_REPLACE, .replica_num = 1,
+			   .nof_replica_num = 1);
+		assert_int_equal(both.on[1] + both.on[4], 1);
+		assert_int_equal(both.on[2] + both.on[3], 1);
+		nof = PUT(end, "nof", .flags = PUT_REPLACE, .nof_replica_num = 2);
+		assert_int_equal(nof.on[2], 1);
+		assert_int_equal(nof.on[3], 1);
+		many = PUT(end, "many", .flags = PUT_REPLACE, .replica_num = 4);
+		assert_int_equal(many.n, 2);
+		assert_int_equal(many.on[1] + many.on[4], 2);
+	}
+}
+
+static void
+nof_copies__that_can_not_be_had__are_told_by_the_true_count(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct told told;
+
+	lend(end, 1, "a", 64 * MIB);
+	told = PUT(end, "k", .replica_num = 1, .nof_replica_num = 2);
+	assert_int_equal(told.status, STATUS_OK);
+	assert_int_equal(told.n, 1);
+	lend_medium(end, 2, "b", 64 * MIB, MEDIUM_NOF);
+	told = PUT(end, "l", .replica_num = 1, .nof_replica_num = 2);
+	assert_int_equal(told.n, 2);
+}
+
+static void
+nof_copies__demanded_in_vain__are_refused_with_the_reason(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct told told;
+
+	lend(end, 1, "a", 64 * MIB);
+	told = PUT(end, "k", .flags = PUT_STRICT, .replica_num = 1, .nof_replica_num = 1);
+	assert_int_equal(told.status, STATUS_NO_SEGMENT);
+	assert_non_null(strstr(told.why, "1 copies in memory and 1 nof copies"));
+	assert_non_null(strstr(told.why, "1 segments of medium DRAM or FILE and 0 of medium NOF"));
+	assert_int_equal(PUT(end, "k", .nof_replica_num = 1).status, STATUS_NO_SEGMENT);
+	assert_int_equal(end_space(end).used_bytes, 0);
+}
+
+static void
+copies__none_or_more_than_eight__are_invalid(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	lend(end, 1, "a", 64 * MIB);
+	assert_int_equal(PUT(end, "k", .replica_num = 0).status, STATUS_INVALID);
+	assert_int_equal(PUT(end, "k", .replica_num = 4, .nof_replica_num = 5).status,
+			 STATUS_INVALID);
+	assert_int_equal(PUT(end, "k", .replica_num = 1, .flags = 8).status, STATUS_INVALID);
+}
+
+/* Hard pins that fill the memory: nothing of it may go. */
+static void
+fill_with_pins(struct end *end, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "pinned%u", i);
+		assert_int_equal(PUT(end, key, .replica_num = 1, .pin = 2).status, STATUS_OK);
+	}
+}
+
+static void
+memory__that_stays_full__leaves_an_object_with_its_nof_copy(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct told told;
+
+	lend(end, 1, "a", 4 * MIB);
+	lend_medium(end, 2, "b", 64 * MIB, MEDIUM_NOF);
+	fill_with_pins(end, 4);
+	told = PUT(end, "k", .replica_num = 1, .nof_replica_num = 1);
+	assert_int_equal(told.status, STATUS_OK);
+	assert_int_equal(told.n, 1);
+	assert_int_equal(told.on[2], 1);
+	told = PUT(end, "l", .flags = PUT_STRICT, .replica_num = 1, .nof_replica_num = 1);
+	assert_int_equal(told.status, STATUS_NO_SPACE);
+	assert_int_equal(PUT(end, "m", .replica_num = 1).status, STATUS_NO_SPACE);
+}
+
+static void
+memory__that_can_be_made_free__is_waited_for(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	unsigned counts[2] = {0};
+	struct told told;
+
+	lend(end, 1, "a", 4 * MIB);
+	put_many(end, 4, 1, counts, array_len(counts));
+	lend_medium(end, 2, "b", 64 * MIB, MEDIUM_NOF);
+	told = PUT(end, "k", .replica_num = 1, .nof_replica_num = 1);
+	assert_int_equal(told.on[1], 1);
+	assert_int_equal(told.on[2], 1);
+}
+
+static void
+stream__begun_without_room__settles_for_its_nof_copy_too(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rec_put put = {span_of("s", 1), 0};
+	struct rep_put_start started = {0};
+	struct rep_put_extend grown = {0};
+	uint64_t id;
+
+	lend(end, 1, "a", 4 * MIB);
+	lend_medium(end, 2, "b", 64 * MIB, MEDIUM_NOF);
+	fill_with_pins(end, 4);
+	assert_int_equal(ASK(end, put_start, &started, .replica_num = 1, .nof_replica_num = 1,
+			     .n_puts = 1, .puts = &put),
+			 STATUS_OK);
+	id = SEND(end, put_extend, .object_id = started.places[0].object_id, .more_bytes = MIB);
+	world_turn(w);
+	world_pass_ms(w, 2500);
+	assert_int_equal(HEAR(end, id, put_extend, &grown), STATUS_OK);
+	assert_int_equal(grown.n_replicas, 1);
+	assert_int_equal(grown.replicas[0].segment_id, 2);
+}
+
+static void
+preferred_segments__come_first__each_kind_for_its_own(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rec_id memory[] = {{5}, {2}}, nof[] = {{1}, {6}};
+
+	for (uint64_t id = 1; id <= 3; id++)
+		lend(end, id, "a", 64 * MIB);
+	for (uint64_t id = 4; id <= 6; id++)
+		lend_medium(end, id, "b", 64 * MIB, MEDIUM_NOF);
+	for (unsigned i = 0; i < 10; i++) {
+		struct told told = PUT(end, "k", .flags = PUT_REPLACE, .replica_num = 1,
+				       .nof_replica_num = 1, .n_preferred = 2, .preferred = memory,
+				       .n_preferred_nof = 2, .preferred_nof = nof);
+
+		assert_int_equal(told.n, 2);
+		assert_int_equal(told.on[2], 1); /* 5 is a nof segment */
+		assert_int_equal(told.on[6], 1); /* 1 is none */
+	}
+}
+
+static void
+same_node__keeps_the_first_copies_of_a_request_on_one_host(void **state)
+{
+	enum { N = 40 };
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	char keys[N][8];
+	struct rec_put puts[N];
+	struct rep_put_start rep = {0};
+	uint64_t host = 0, other = 0;
+
+	for (uint64_t id = 0; id < 12; id++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "h%u", (unsigned)(id / 3));
+		lend(end, id + 1, name, 16 * MIB);
+	}
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "k%u", i);
+		puts[i] = (struct rec_put){span_of(keys[i], strlen(keys[i])), MIB};
+	}
+	assert_int_equal(ASK(end, put_start, &rep, .flags = PUT_SAME_NODE, .replica_num = 2,
+			     .n_puts = N, .puts = puts),
+			 STATUS_OK);
+	host = (rep.places[0].replicas[0].segment_id - 1) / 3;
+	for (unsigned i = 0; i < N; i++) {
+		assert_int_equal(rep.places[i].n_replicas, 2);
+		assert_int_equal((rep.places[i].replicas[0].segment_id - 1) / 3, host);
+		assert_int_not_equal((rep.places[i].replicas[1].segment_id - 1) / 3, host);
+		other |= 1u << (rep.places[i].replicas[1].segment_id - 1) / 3;
+	}
+	assert_int_not_equal(other & (other - 1), 0); /* second copies: on several */
+}
+
+static void
+same_node__without_room__goes_elsewhere(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rec_put puts[6];
+	struct rep_put_start rep = {0};
+
+	lend(end, 1, "a", 3 * MIB);
+	lend(end, 2, "b", 3 * MIB);
+	for (unsigned i = 0; i < 6; i++) {
+		static const char keys[] = "abcdef";
+
+		puts[i] = (struct rec_put){span_of(&keys[i], 1), MIB};
+	}
+	assert_int_equal(ASK(end, put_start, &rep, .flags = PUT_SAME_NODE, .replica_num = 1,
+			     .n_puts = 6, .puts = puts),
+			 STATUS_OK);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(rep.places[i].status, STATUS_OK);
+	assert_int_equal(rep.places[1].replicas[0].segment_id,
+			 rep.places[0].replicas[0].segment_id);
+	assert_int_not_equal(rep.places[5].replicas[0].segment_id,
+			     rep.places[0].replicas[0].segment_id);
+}
+
+/* Where a copy in place of the one on from_id would go; 0: nowhere. */
+static uint64_t
+moved_to(struct world *w, const char *key, uint64_t from_id)
+{
+	struct tenant *tenant = tenants_by_name(&w->master->tenants, (const uint8_t *)"default", 7);
+	struct object *of = books_find(w->master, tenant, (const uint8_t *)key, strlen(key));
+	struct copy_wish wish = {.of = of, .from_id = from_id};
+	struct object *object;
+	struct replica *rep;
+	uint64_t to_id;
+	int r;
+
+	assert_non_null(of);
+	assert_int_equal(object_new(tenant, 1ull << 40, (const uint8_t *)"x", 1, &object), 0);
+	r = place_copy(w->master, object, &wish);
+	if (r != 0) {
+		object_free(object);
+		return 0;
+	}
+	rep = object->replicas;
+	to_id = rep->segment->id;
+	for (uint32_t i = 0; i < rep->n_extents; i++)
+		alloc_give(rep->segment->alloc, replica_extents(rep)[i]);
+	replica_move(rep, REPLICA_FAILED);
+	object_drop_replica(object, rep);
+	object_free(object);
+	return to_id;
+}
+
+static void
+copy__that_takes_the_place_of_another__is_of_its_kind_while_there_is_a_choice(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	lend(end, 1, "a", 16 * MIB);
+	lend_medium(end, 2, "b", 16 * MIB, MEDIUM_NOF);
+	PUT(end, "k", .replica_num = 1, .nof_replica_num = 1);
+	assert_int_equal(moved_to(w, "k", 1), 0);
+	lend(end, 3, "c", 8 * MIB);
+	assert_int_equal(moved_to(w, "k", 2), 3); /* better there than nowhere */
+	lend_medium(end, 4, "d", 64 * MIB, MEDIUM_NOF);
+	assert_int_equal(moved_to(w, "k", 2), 4);
+	assert_int_equal(moved_to(w, "k", 1), 3); /* though 4 is freer */
+	assert_int_equal(moved_to(w, "k", 0), 3);
+}
+
 int
 main(void)
 {
@@ -259,6 +581,18 @@ main(void)
 		WORLD_TEST(copies__of_any_strategy__lie_on_segments_that_differ_always),
 		cmocka_unit_test(places__of_the_same_chance__are_the_same),
 		WORLD_TEST(segment__mounted_again_from_another_host__is_found_there),
+		WORLD_TEST(nof_copies__go_to_nof_segments__and_others_never),
+		WORLD_TEST(nof_copies__that_can_not_be_had__are_told_by_the_true_count),
+		WORLD_TEST(nof_copies__demanded_in_vain__are_refused_with_the_reason),
+		WORLD_TEST(copies__none_or_more_than_eight__are_invalid),
+		WORLD_TEST(memory__that_stays_full__leaves_an_object_with_its_nof_copy),
+		WORLD_TEST(memory__that_can_be_made_free__is_waited_for),
+		WORLD_TEST(stream__begun_without_room__settles_for_its_nof_copy_too),
+		WORLD_TEST(preferred_segments__come_first__each_kind_for_its_own),
+		WORLD_TEST(same_node__keeps_the_first_copies_of_a_request_on_one_host),
+		WORLD_TEST(same_node__without_room__goes_elsewhere),
+		WORLD_TEST(
+			copy__that_takes_the_place_of_another__is_of_its_kind_while_there_is_a_choice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,7 +175,13 @@ put__with_bad_arguments__answers_invalid_and_asks_nobody(void **state)
 	assert_int_equal(tiffin_put(w->client, "a", NULL, 1, NULL, NULL), TIFFIN_E_INVALID);
 	options.replica_num = 9;
 	assert_int_equal(tiffin_put(w->client, "a", &slice, 1, &options, NULL), TIFFIN_E_INVALID);
-	options = (struct tiffin_put_options){.struct_bytes = sizeof(options), .flags = 64};
+	options = (struct tiffin_put_options){.struct_bytes = sizeof(options), .flags = 128};
+	assert_int_equal(tiffin_put(w->client, "a", &slice, 1, &options, NULL), TIFFIN_E_INVALID);
+	options = (struct tiffin_put_options){
+		.struct_bytes = sizeof(options), .replica_num = 4, .nof_replica_num = 5};
+	assert_int_equal(tiffin_put(w->client, "a", &slice, 1, &options, NULL), TIFFIN_E_INVALID);
+	options =
+		(struct tiffin_put_options){.struct_bytes = sizeof(options), .n_preferred_nof = 1};
 	assert_int_equal(tiffin_put(w->client, "a", &slice, 1, &options, NULL), TIFFIN_E_INVALID);
 	options = (struct tiffin_put_options){.struct_bytes = 3};
 	assert_int_equal(tiffin_put(w->client, "a", &slice, 1, &options, NULL), TIFFIN_E_INVALID);
@@ -183,6 +189,39 @@ put__with_bad_arguments__answers_invalid_and_asks_nobody(void **state)
 		.struct_bytes = sizeof(options), .attr = sent, .attr_bytes = 4097};
 	assert_int_equal(tiffin_put(w->client, "a", &slice, 1, &options, NULL), TIFFIN_E_INVALID);
 	assert_int_equal(w->n_heard[MSG_put_start], 0);
+}
+
+static void
+put__asks_for_the_copies_that_its_options_say(void **state)
+{
+	struct world *w = *state;
+	const struct iovec slice = {sent, 4};
+	const uint64_t nof_id = 77;
+	struct tiffin_put_options options = {.struct_bytes = sizeof(options)};
+	struct tiffin_put *put;
+
+	assert_int_equal(tiffin_put(w->client, "a", &slice, 1, &options, NULL), 0);
+	assert_int_equal(w->last_start.replica_num, 1);
+	assert_int_equal(w->last_start.nof_replica_num, 0);
+
+	options.replica_num = 1;
+	options.nof_replica_num = 2;
+	options.flags = TIFFIN_SAME_NODE;
+	options.preferred_nof = &nof_id;
+	options.n_preferred_nof = 1;
+	assert_int_equal(tiffin_put(w->client, "b", &slice, 1, &options, NULL), 0);
+	assert_int_equal(w->last_start.replica_num, 1);
+	assert_int_equal(w->last_start.nof_replica_num, 2);
+	assert_int_equal(w->last_start.flags, PUT_SAME_NODE);
+	assert_int_equal(w->last_start.preferred_nof, 77);
+
+	memset(&w->last_start, 0, sizeof(w->last_start));
+	assert_int_equal(tiffin_put_begin(w->client, "c", 4, &options, &put), 0);
+	options = (struct tiffin_put_options){0}; /* the stream has copies of its own */
+	assert_int_equal(tiffin_put_write(put, 0, &slice, 1), 0);
+	assert_int_equal(tiffin_put_commit(put, NULL, 0, NULL), 0);
+	assert_int_equal(w->last_start.nof_replica_num, 2);
+	assert_int_equal(w->last_start.preferred_nof, 77);
 }
 
 static void
@@ -285,6 +324,7 @@ main(void)
 		world_test(put__whose_write_lease_ran_out_before_it_wrote__writes_nothing),
 		cmocka_unit_test(put__under_random_faults__is_whole_or_an_error),
 		world_test(put__with_bad_arguments__answers_invalid_and_asks_nobody),
+		world_test(put__asks_for_the_copies_that_its_options_say),
 		world_test(put_batch__puts_all_with_two_requests),
 		world_test(
 			put__given_up_between_grant_and_write__writes_nothing_there_and_is_begun_again),

@@ -66,6 +66,10 @@ struct world {
 	uint64_t last_fenced, quiet_epoch;
 	uint32_t n_writers;    /* that the last mount named */
 	uint64_t former_epoch; /* as the last mount told */
+	struct {
+		uint8_t replica_num, nof_replica_num, flags;
+		uint64_t preferred_nof; /* the first */
+	} last_start;
 
 	/* what it is told to do */
 	int link_outcome;       /* of every call, until set back */
@@ -147,6 +151,10 @@ toy_put_start(struct world *w, struct cursor in, struct arena *arena, struct buf
 	struct rep_put_start rep = {.write_lease_ms = WORLD_WRITE_MS};
 
 	assert_int_equal(msg_put_start_decode(in, arena, &msg), 0);
+	w->last_start.replica_num = msg.replica_num;
+	w->last_start.nof_replica_num = msg.nof_replica_num;
+	w->last_start.flags = msg.flags;
+	w->last_start.preferred_nof = msg.n_preferred_nof > 0 ? msg.preferred_nof[0].id : 0;
 	rep.n_places = msg.n_puts;
 	rep.places = arena_alloc(arena, msg.n_puts, sizeof(*rep.places));
 	for (uint32_t i = 0; i < msg.n_puts; i++) {

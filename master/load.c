@@ -20,6 +20,7 @@
 #include "master/books.h"
 #include "master/job.h"
 #include "transfer/base/err.h"
+#include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
 #define ENTER_AT_ONCE 64
@@ -30,6 +31,7 @@ struct loading {
 	size_t why_cap;
 	struct object *waiting[ENTER_AT_ONCE]; /* loaded, not in the index yet */
 	size_t n_waiting;
+	VEC(uint64_t) spoilt; /* objects a row of which does not bear its sum */
 };
 
 static int
@@ -293,10 +295,11 @@ load_record(void *arg, const struct record *record)
 	case RECORD_TASK_SET:
 		return load_or_refuse(loading, task_load(loading->master, record),
 				      record->task->task_id);
+	case RECORD_OBJECT_REMOVE:
+		return vec_push(&loading->spoilt, record->object_id);
 	case RECORD_TASK_REMOVE:
 	case RECORD_JOB_REMOVE:
 	case RECORD_REPLICA_ADD:
-	case RECORD_OBJECT_REMOVE:
 	case RECORD_OBJECT_RENAME:
 	case RECORD_OBJECT_ATTR:
 	case RECORD_OBJECT_PIN:
@@ -367,6 +370,61 @@ take_extents(const struct loading *loading, struct segment *segment)
 	return err_up(r);
 }
 
+static int
+load_room(const struct loading *loading, uint64_t until_ms)
+{
+	struct master *master = loading->master;
+
+	list_each(&master->all_segments, link) {
+		struct segment *segment = list_of(link, struct segment, at_master);
+		int r = take_extents(loading, segment);
+
+		if (r == 0)
+			r = quarantine_gaps(&master->quarantine, segment, until_ms);
+		if (r < 0)
+			return err_up(r);
+	}
+	return 0;
+}
+
+/* ---- what can't be believed ---- */
+
+/*
+ * drop_spoilt -- their rows go.
+ *
+ * Where they lay is not known for sure, and somebody may still read there: so all that is free,
+ * anywhere, rests as long as that may last.  That is in the books, by chunks that are open, with
+ * the same batch that takes the rows away.
+ */
+static int
+drop_spoilt(const struct loading *loading, uint64_t until_ms)
+{
+	struct master *master = loading->master;
+	int r = 0;
+
+	for (size_t i = 0; i < loading->spoilt.n && r == 0; i++) {
+		uint64_t id = loading->spoilt.at[i];
+		struct record record = {.kind = RECORD_OBJECT_REMOVE, .object_id = id};
+
+		log_event(LOG_WARN, "object_row_damaged",
+			  "object=%" PRIu64
+			  " note=\"a row of it in the books does not bear its sum; "
+			  "it is dropped\"",
+			  id);
+		event_tell(master, EVENT_object_damaged, id,
+			   "a row of it in the books does not bear its sum; it is dropped");
+		counter_add(&master->counters.objects_lost, 1);
+		r = books_journal(master, &record);
+	}
+	if (loading->spoilt.n == 0)
+		return 0;
+	list_each(&master->all_segments, link)
+		if (r == 0)
+			r = quarantine_whole(&master->quarantine,
+					     list_of(link, struct segment, at_master), until_ms);
+	return err_up(r);
+}
+
 /* ---- all of it ---- */
 
 static bool
@@ -389,18 +447,14 @@ books_load(struct master *master, char *why, size_t why_cap)
 	if (r == 0)
 		r = enter_waiting(&loading);
 	scrap_waiting(&loading, 0);
-	if (r != 0) /* STORE_E_DAMAGED: why names the row */
-		return r > 0 ? err_new(-EBADMSG) : err_up(r);
-	if (!has_default(master))
-		return refuse(&loading, "the tenant default is not number 1", TENANT_DEFAULT_ID);
-	list_each(&master->all_segments, link) {
-		struct segment *segment = list_of(link, struct segment, at_master);
-
-		r = take_extents(&loading, segment);
-		if (r == 0)
-			r = quarantine_gaps(&master->quarantine, segment, until_ms);
-		if (r < 0)
-			return err_up(r);
-	}
-	return 0;
+	if (r > 0)
+		r = err_new(-EBADMSG); /* STORE_E_DAMAGED: why names the row */
+	if (r == 0 && !has_default(master))
+		r = refuse(&loading, "the tenant default is not number 1", TENANT_DEFAULT_ID);
+	if (r == 0)
+		r = load_room(&loading, until_ms);
+	if (r == 0)
+		r = drop_spoilt(&loading, until_ms);
+	vec_fini(&loading.spoilt);
+	return err_up(r);
 }

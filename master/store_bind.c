@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "master/proto/limits.h"
+#include "master/store_sum.h"
 #include "master/store_internal.h"
 
 _Static_assert(REPLICAS_MAX == 8 && EXTENTS_MAX == 4096, "the books' ids are made of these");
@@ -54,6 +55,14 @@ bind_text(sqlite3_stmt *stmt, int at, const char *text, size_t len_bytes)
 	assert(rc == SQLITE_OK);
 }
 
+static void
+bind_sum(sqlite3_stmt *stmt, int at, int32_t sum)
+{
+	int rc = sqlite3_bind_int64(stmt, at, sum);
+
+	assert(rc == SQLITE_OK);
+}
+
 /* with_id -- a statement whose first parameter is all that has to be bound. */
 static int
 with_id(struct store_db *db, enum store_statement statement, uint64_t id)
@@ -72,6 +81,8 @@ add_extents(struct store_db *db, uint64_t replica_id, const struct replica_recor
 		bind_u64(stmt, 1, replica_id * EXTENTS_MAX + i);
 		bind_u64(stmt, 2, replica->extents[i].offset_bytes);
 		bind_u64(stmt, 3, replica->extents[i].len_bytes);
+		bind_sum(stmt, 4,
+			 store_sum_extent(replica_id * EXTENTS_MAX + i, &replica->extents[i]));
 		rc = store_db_exec(db, STMT_extent_add);
 	}
 	return rc;
@@ -82,14 +93,16 @@ add_replica(struct store_db *db, uint64_t replica_id, const struct replica_recor
 {
 	sqlite3_stmt *stmt = db->stmts[STMT_replica_add];
 	bool is_one_run = replica->n_extents == 1;
+	const uint64_t *offset = is_one_run ? &replica->extents[0].offset_bytes : NULL;
 	int rc;
 
 	bind_u64(stmt, 1, replica_id);
 	bind_u64(stmt, 2, replica->segment_id);
 	if (is_one_run)
-		bind_u64(stmt, 3, replica->extents[0].offset_bytes);
+		bind_u64(stmt, 3, *offset);
 	else
 		sqlite3_bind_null(stmt, 3);
+	bind_sum(stmt, 4, store_sum_replica(replica_id, replica->segment_id, offset));
 	rc = store_db_exec(db, STMT_replica_add);
 	if (rc != SQLITE_OK || is_one_run)
 		return rc;
@@ -123,6 +136,7 @@ object_add(struct store_db *db, const struct record *record)
 		sqlite3_bind_null(stmt, 6);
 	bind_blob_or_null(stmt, 7, record->attr, record->attr_len);
 	bind_pin(stmt, 8, record->pinned_until_s);
+	bind_sum(stmt, 9, store_sum_object(record));
 	rc = store_db_exec(db, STMT_object_add);
 
 	for (uint64_t i = 0; i < record->n_replicas && rc == SQLITE_OK; i++)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "master/store_sum.h"
 #include "master/store_internal.h"
 #include "sql/sql_text.h"
 #include "transfer/base/err.h"
@@ -38,6 +39,8 @@ store_db_open(struct store_db *db, const char *path, const char *vfs, int flags)
 			     vfs);
 	if (rc == SQLITE_OK)
 		rc = store_db_run(db->conn, settings);
+	if (rc == SQLITE_OK)
+		rc = store_sum_register(db->conn);
 	return rc;
 }
 

@@ -8,6 +8,7 @@
  *      store_file.c     the files beside it: lock and reserve
  *      store_db.c       a connection: settings, statements, words for its errors
  *      store_bind.c     a record becomes rows
+ *      store_sum.c      and what they are summed up to
  *      store_load.c     rows become records
  *      store_feed.c     and go from the thread that reads to the one that builds
  *      store_thread.c   commit, sync, checkpoint, try again
@@ -35,15 +36,15 @@
 	STATEMENT(cluster_lease, ":lease_ms")                                                      \
 	STATEMENT(cluster_sync, "")                                                                \
 	STATEMENT(object_add,                                                                      \
-		  ":object_id:tenant_id:key:len_bytes:put_at_ms:crc:attr:pinned_until_s")          \
+		  ":object_id:tenant_id:key:len_bytes:put_at_ms:crc:attr:pinned_until_s:row_sum")  \
 	STATEMENT(object_remove, ":object_id")                                                     \
 	STATEMENT(object_rename, ":key:object_id")                                                 \
 	STATEMENT(object_pin, ":pinned_until_s:object_id")                                         \
 	STATEMENT(object_attr, ":attr:object_id")                                                  \
-	STATEMENT(replica_add, ":replica_id:segment_id:offset_bytes")                              \
+	STATEMENT(replica_add, ":replica_id:segment_id:offset_bytes:row_sum")                      \
 	STATEMENT(replica_remove, ":object_id:segment_id")                                         \
 	STATEMENT(replica_remove_all, ":object_id")                                                \
-	STATEMENT(extent_add, ":extent_id:offset_bytes:len_bytes")                                 \
+	STATEMENT(extent_add, ":extent_id:offset_bytes:len_bytes:row_sum")                         \
 	STATEMENT(extent_remove, ":replica_id")                                                    \
 	STATEMENT(extent_remove_all, ":object_id")                                                 \
 	STATEMENT(segment_add, ":segment_id:epoch:client_id:medium:len_bytes:mounted_at_ms"        \

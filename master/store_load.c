@@ -11,12 +11,16 @@
  *                (one run each)    (offset_bytes is NULL)
  *
  * A row of replica or extent that no owner asks for is an orphan: damage.
+ *
+ * Such damage refuses the whole.  A row of these three whose sum is not right (store_sum.h) costs
+ * its object alone: all of its rows are passed over, and RECORD_OBJECT_REMOVE stands for it.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "master/proto/limits.h"
+#include "master/store_sum.h"
 #include "master/store_feed.h"
 #include "master/store_internal.h"
 #include "sql/sql_text.h"
@@ -25,7 +29,12 @@
 #include "transfer/base/num.h"
 #include "transfer/base/vec.h"
 
+/* More are no flipped bits: something else wrote there, or nothing did. */
+#define SPOILT_MAX 1000
+
 #define DAMAGED "damaged (%s); run: tiffin check --db %s"
+
+#define NO_OFFSET UINT64_MAX
 
 /* One walk over one table. */
 struct walk {
@@ -45,6 +54,9 @@ struct loader {
 	struct map segments; /* id -> length */
 	struct map tenants;
 	struct walk objects, replicas, extents;
+	uint64_t offset_bytes; /* of the replica at hand; NO_OFFSET: see its extents */
+	bool is_spoilt;        /* a row of the object at hand does not bear its sum */
+	unsigned n_spoilt;     /* such objects so far */
 	struct replica_record replica_records[REPLICAS_MAX];
 	VEC(struct extent) runs;
 };
@@ -276,15 +288,23 @@ load_events(struct loader *loader, int *r)
 
 /* ---- objects ----------------------------------------------------------------------- */
 
+/* spoilt_or_broken -- of a row that can't be: is it spoilt, or did somebody write it so? */
 static bool
-read_object(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
+spoilt_or_broken(struct loader *loader, struct walk *walk, int n_columns, const char *law)
+{
+	loader->is_spoilt = !store_sum_is_right(walk->stmt, n_columns);
+	return loader->is_spoilt || broken(loader, law, walk->id);
+}
+
+/* parse_object -- the law that this row breaks, or NULL. */
+static const char *
+parse_object(sqlite3_stmt *stmt, struct record *ret)
 {
 	struct cursor key, attr = {0};
 	uint64_t crc = 0, pinned_until_s = 0;
 	bool is_pinned = sqlite3_column_type(stmt, 7) != SQLITE_NULL;
 	bool has_attr = sqlite3_column_type(stmt, 6) != SQLITE_NULL;
 
-	*ret = (struct record){.kind = RECORD_OBJECT_ADD, .object_id = loader->objects.id};
 	ret->has_crc = sqlite3_column_type(stmt, 5) != SQLITE_NULL;
 	if (ret->object_id > JOURNAL_OBJECT_ID_MAX ||
 	    !number(stmt, 1, INT64_MAX, &ret->tenant_id) ||
@@ -293,12 +313,10 @@ read_object(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
 	    (ret->has_crc && !number(stmt, 5, UINT32_MAX, &crc)) ||
 	    (has_attr && !bytes(stmt, 6, SQLITE_BLOB, ATTR_MAX, &attr)) ||
 	    (is_pinned && (!number(stmt, 7, UINT32_MAX, &pinned_until_s) || pinned_until_s == 0)))
-		return broken(loader, "an object has a value out of range", ret->object_id);
+		return "an object has a value out of range";
 	if (!bytes(stmt, 2, SQLITE_BLOB, KEY_MAX, &key) || cursor_left(&key) == 0 ||
 	    memchr(key.at, 0, cursor_left(&key)) != NULL)
-		return broken(loader, "an object's key is no key", ret->object_id);
-	if (map_get(&loader->tenants, ret->tenant_id) == NULL)
-		return broken(loader, "an object has no tenant", ret->object_id);
+		return "an object's key is no key";
 
 	ret->key = key.at;
 	ret->key_len = (uint16_t)cursor_left(&key);
@@ -306,19 +324,56 @@ read_object(struct loader *loader, sqlite3_stmt *stmt, struct record *ret)
 	ret->attr_len = (uint16_t)cursor_left(&attr);
 	ret->crc = (uint32_t)crc;
 	ret->pinned_until_s = (uint32_t)pinned_until_s;
+	return NULL;
+}
+
+/* read_object -- or loader->is_spoilt. */
+static bool
+read_object(struct loader *loader, struct record *ret)
+{
+	const char *law;
+
+	*ret = (struct record){.kind = RECORD_OBJECT_ADD, .object_id = loader->objects.id};
+	law = parse_object(loader->objects.stmt, ret);
+	if (law != NULL)
+		return spoilt_or_broken(loader, &loader->objects, 8, law);
+	loader->is_spoilt = !store_sum_is(loader->objects.stmt, 8, store_sum_object(ret));
+	if (!loader->is_spoilt && map_get(&loader->tenants, ret->tenant_id) == NULL)
+		return broken(loader, "an object has no tenant", ret->object_id);
 	return true;
 }
 
+/* read_run -- or loader->is_spoilt. */
 static bool
 read_run(struct loader *loader, uint64_t replica_id, uint64_t piece, struct extent *ret)
 {
 	sqlite3_stmt *stmt = loader->extents.stmt;
 
-	if (loader->extents.id % EXTENTS_MAX != piece)
-		return broken(loader, "a replica lacks an extent", replica_id);
 	if (!number(stmt, 1, INT64_MAX, &ret->offset_bytes) ||
 	    !number(stmt, 2, OBJECT_LEN_MAX, &ret->len_bytes) || ret->len_bytes == 0)
-		return broken(loader, "an extent has a value out of range", loader->extents.id);
+		return spoilt_or_broken(loader, &loader->extents, 3,
+					"an extent has a value out of range");
+	loader->is_spoilt = !store_sum_is(stmt, 3, store_sum_extent(loader->extents.id, ret));
+	if (!loader->is_spoilt && loader->extents.id % EXTENTS_MAX != piece)
+		return broken(loader, "a replica lacks an extent", replica_id);
+	return true;
+}
+
+/* read_replica -- its segment, and loader->offset_bytes; or loader->is_spoilt. */
+static bool
+read_replica(struct loader *loader, uint64_t *ret_segment_id)
+{
+	struct walk *walk = &loader->replicas;
+	uint64_t *offset = &loader->offset_bytes;
+	bool is_one_run = sqlite3_column_type(walk->stmt, 2) != SQLITE_NULL;
+
+	*offset = NO_OFFSET;
+	if (!number(walk->stmt, 1, INT64_MAX, ret_segment_id) ||
+	    (is_one_run && !number(walk->stmt, 2, INT64_MAX, offset)))
+		return spoilt_or_broken(loader, walk, 3, "a replica has a value out of range");
+	loader->is_spoilt = !store_sum_is(
+		walk->stmt, 3,
+		store_sum_replica(walk->id, *ret_segment_id, is_one_run ? offset : NULL));
 	return true;
 }
 
@@ -327,16 +382,14 @@ static bool
 take_runs(struct loader *loader, uint64_t object_len_bytes, uint64_t segment_len_bytes,
 	  uint32_t *ret_n, int *r)
 {
-	sqlite3_stmt *stmt = loader->replicas.stmt;
 	uint64_t replica_id = loader->replicas.id;
 	uint64_t sum = 0;
 	struct extent run;
 
 	*ret_n = 0;
-	if (sqlite3_column_type(stmt, 2) != SQLITE_NULL) {
-		run.len_bytes = object_len_bytes;
-		if (!number(stmt, 2, INT64_MAX, &run.offset_bytes) ||
-		    !num_range_fits(run.offset_bytes, run.len_bytes, segment_len_bytes))
+	if (loader->offset_bytes != NO_OFFSET) {
+		run = (struct extent){loader->offset_bytes, object_len_bytes};
+		if (!num_range_fits(run.offset_bytes, run.len_bytes, segment_len_bytes))
 			return broken(loader, "a replica lies outside its segment", replica_id);
 		*ret_n = 1;
 		*r = vec_push(&loader->runs, run);
@@ -346,6 +399,8 @@ take_runs(struct loader *loader, uint64_t object_len_bytes, uint64_t segment_len
 	while (loader->extents.is_at_row && loader->extents.id / EXTENTS_MAX == replica_id) {
 		if (!read_run(loader, replica_id, *ret_n, &run))
 			return false;
+		if (loader->is_spoilt)
+			return true;
 		if (!num_range_fits(run.offset_bytes, run.len_bytes, segment_len_bytes))
 			return broken(loader, "an extent lies outside its segment",
 				      loader->extents.id);
@@ -368,8 +423,10 @@ take_replica(struct loader *loader, struct record *record, int *r)
 	uint64_t id = loader->replicas.id;
 	uint64_t segment_len_bytes;
 
-	if (!number(loader->replicas.stmt, 1, INT64_MAX, &replica->segment_id))
-		return broken(loader, "a replica has a value out of range", id);
+	if (!read_replica(loader, &replica->segment_id))
+		return false;
+	if (loader->is_spoilt)
+		return true;
 	segment_len_bytes = replica->segment_id == 0
 				    ? 0
 				    : (uintptr_t)map_get(&loader->segments, replica->segment_id);
@@ -382,12 +439,14 @@ take_replica(struct loader *loader, struct record *record, int *r)
 		return broken(loader, "an extent has no replica", loader->extents.id);
 	if (!take_runs(loader, record->len_bytes, segment_len_bytes, &replica->n_extents, r))
 		return false;
+	if (loader->is_spoilt)
+		return true;
 
 	record->n_replicas++;
 	return walk_next(loader, &loader->replicas);
 }
 
-/* take_replicas -- all of the object's, with their extents. */
+/* take_replicas -- all of the object's, with their extents; up to the first row that is spoilt. */
 static bool
 take_replicas(struct loader *loader, struct record *record, int *r)
 {
@@ -400,6 +459,8 @@ take_replicas(struct loader *loader, struct record *record, int *r)
 			return broken(loader, "a replica has no object", loader->replicas.id);
 		if (!take_replica(loader, record, r))
 			return false;
+		if (loader->is_spoilt)
+			return true;
 	}
 	if (record->n_replicas == 0 && record->len_bytes > 0)
 		return broken(loader, "an object has no replica", record->object_id);
@@ -414,6 +475,40 @@ take_replicas(struct loader *loader, struct record *record, int *r)
 	return true;
 }
 
+/* pass_over -- all rows of the object at hand that its walks have not come by. */
+static bool
+pass_over(struct loader *loader)
+{
+	struct walk *replicas = &loader->replicas, *extents = &loader->extents;
+	uint64_t id = loader->objects.id;
+
+	while (replicas->is_at_row && replicas->id / REPLICAS_MAX == id)
+		if (!walk_next(loader, replicas))
+			return false;
+	while (extents->is_at_row && extents->id / EXTENTS_MAX / REPLICAS_MAX == id)
+		if (!walk_next(loader, extents))
+			return false;
+	return true;
+}
+
+static bool
+take_object(struct loader *loader, int *r)
+{
+	struct record record;
+
+	if (!read_object(loader, &record))
+		return false;
+	if (!loader->is_spoilt && !take_replicas(loader, &record, r))
+		return false;
+	if (!loader->is_spoilt)
+		return give(loader, &record, r);
+
+	if (++loader->n_spoilt > SPOILT_MAX)
+		return broken(loader, "many rows do not bear their sums", loader->objects.id);
+	record = (struct record){.kind = RECORD_OBJECT_REMOVE, .object_id = loader->objects.id};
+	return pass_over(loader) && give(loader, &record, r);
+}
+
 static bool
 load_objects(struct loader *loader, int *r)
 {
@@ -423,12 +518,8 @@ load_objects(struct loader *loader, int *r)
 		       walk_next(loader, &loader->replicas) && walk_next(loader, &loader->extents);
 
 	while (is_well && (is_well = walk_next(loader, &loader->objects)) &&
-	       loader->objects.is_at_row) {
-		struct record record;
-
-		is_well = read_object(loader, loader->objects.stmt, &record) &&
-			  take_replicas(loader, &record, r) && give(loader, &record, r);
-	}
+	       loader->objects.is_at_row)
+		is_well = take_object(loader, r);
 	if (is_well && loader->replicas.is_at_row)
 		is_well = broken(loader, "a replica has no object", loader->replicas.id);
 	if (is_well && loader->extents.is_at_row)

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "master/store_sum.h"
 #include "master/store_internal.h"
 #include "sql/sql_text.h"
 #include "transfer/base/buf.h"
@@ -251,6 +252,8 @@ migrate(const struct opening *opening)
 		return 0;
 
 	rc = apply_schemas(conn, version + 1, newest);
+	if (rc == SQLITE_OK && version < STORE_SUM_VERSION)
+		rc = store_db_run(conn, sql_row_sum_all);
 	if (rc == SQLITE_OK)
 		rc = note_version(conn, newest);
 	return judge(opening, rc, "bring it to the newest schema");

@@ -88,7 +88,7 @@ master_stop
 for what in "DELETE FROM segment WHERE name = 'p1'|a copy without its segment" \
 	"DELETE FROM object WHERE CAST(key AS TEXT) = 'big/one'|a copy without its object" \
 	"DELETE FROM replica WHERE replica_id = (SELECT min(replica_id) FROM replica)|an object without a copy" \
-	"INSERT INTO extent VALUES (32768 * 99999999, 0, 512)|a run without its copy" \
+	"INSERT INTO extent VALUES (32768 * 99999999, 0, 512, 0)|a run without its copy" \
 	"INSERT INTO open_chunk VALUES (77, 1)|an open chunk without its segment" \
 	"UPDATE object SET tenant_id = 99|an object without its tenant" \
 	"UPDATE segment SET trusted_epoch = 0|restored"; do

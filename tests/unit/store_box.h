@@ -28,6 +28,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "master/store_sum.h"
 #include "master/store.h"
 #include "sql/sql_text.h"
 #include "transfer/base/num.h"
@@ -416,6 +417,8 @@ box_print(void *arg, const struct record *record)
 			(unsigned long long)record->job->n_done,
 			(unsigned long long)record->job->n_failed, record->job->n_segments,
 			(unsigned long long)record->job->ids[0], record->job->n_targets);
+	else if (record->kind == RECORD_OBJECT_REMOVE)
+		fprintf(to, "spoilt %llu\n", (unsigned long long)record->object_id);
 	else if (record->kind == RECORD_CHUNK_OPEN)
 		fprintf(to, "chunk %llu %u\n", (unsigned long long)record->segment_id,
 			record->chunk);
@@ -455,6 +458,21 @@ box_dump(struct box *box)
 		print_error("%s\n", box->why);
 	assert_int_equal(r, 0);
 	return text;
+}
+
+/* box_reseal -- every row bears the right sum again, as if the master had written it so. */
+static inline void
+box_reseal(struct box *box)
+{
+	sqlite3 *conn;
+
+	assert_int_equal(sqlite3_open_v2(box->path, &conn, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	assert_int_equal(store_sum_register(conn), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(conn, "PRAGMA ignore_check_constraints = ON", NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_exec(conn, sql_row_sum_all, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(conn);
 }
 
 /* box_sql -- run SQL beside the store, as an admin must never do.  The books are changed behind its

@@ -5,7 +5,9 @@
 #include <sqlite3.h>
 
 #include "master/options.h"
+#include "master/store_sum.h"
 #include "master/store.h"
+#include "sql/sql_text.h"
 #include "tests/unit/master_world.h"
 
 /* Two segments, objects of one and of several pieces, with and without a second copy. */
@@ -31,9 +33,8 @@ fill(struct world *w)
 	end_finish(end, id, 8192);
 }
 
-/* Runs it on the file, past every CHECK. */
 static void
-damage(struct world *w, const char *sql)
+damage_rows(struct world *w, const char *sql, bool bear_sums)
 {
 	sqlite3 *conn;
 	char *why = NULL;
@@ -45,7 +46,18 @@ damage(struct world *w, const char *sql)
 	if (sqlite3_exec(conn, sql, NULL, NULL, &why) != SQLITE_OK)
 		fail_msg("%s: %s", sql, why);
 	assert_true(sqlite3_changes(conn) > 0);
+	assert_int_equal(store_sum_register(conn), SQLITE_OK);
+	if (bear_sums)
+		assert_int_equal(sqlite3_exec(conn, sql_row_sum_all, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(conn);
+}
+
+/* Runs it on the file, past every CHECK, and the rows bear right sums again: as if the master had
+ * written them so. */
+static void
+damage(struct world *w, const char *sql)
+{
+	damage_rows(w, sql, /* bear_sums= */ true);
 }
 
 static void
@@ -82,7 +94,7 @@ REFUSED(replicas_that_overlap__are_refused,
 	"attr "
 	"FROM object WHERE key = CAST('one' AS BLOB);"
 	"UPDATE cluster SET next_object_id = next_object_id + 1000;"
-	"INSERT INTO replica SELECT replica_id + 800, segment_id, offset_bytes FROM replica "
+	"INSERT INTO replica SELECT replica_id + 800, segment_id, offset_bytes, 0 FROM replica "
 	"WHERE replica_id / 8 = (SELECT object_id FROM object WHERE key = CAST('one' AS BLOB))")
 REFUSED(replica_outside_its_segment__is_refused,
 	"UPDATE replica SET offset_bytes = 67108864 - 512 WHERE replica_id / 8 = "
@@ -264,6 +276,14 @@ resting(struct world *w)
 	return segment_find(w->master, 1)->resting_bytes;
 }
 
+static uint64_t
+free_bytes(struct world *w, uint64_t segment_id)
+{
+	const struct alloc *alloc = segment_find(w->master, segment_id)->alloc;
+
+	return alloc_size_bytes(alloc) - alloc_used_bytes(alloc);
+}
+
 static void
 lease_of_before__longer_than_those_of_now__is_waited_for(void **state)
 {
@@ -312,6 +332,40 @@ long_leases__once_they_are_over__are_not_waited_for_by_the_next_start(void **sta
 	restart(w, 1000);
 	assert_int_equal(w->master->longest_lease_ms, 1000);
 	assert_true(w->master->leases_of_before_ms <= w->master->now_ms + 2000);
+}
+
+/* A bit of a key flips: what was under it is neither under that key nor under the other, and what
+ * it lay on is nobody's until those who read it before the start are done. */
+static void
+row__that_does_not_bear_its_sum__costs_its_object_alone__and_all_that_is_free_rests(void **state)
+{
+	struct world *w = *state;
+	struct end *end;
+
+	fill(w);
+	world_close(w);
+	damage_rows(w,
+		    "UPDATE object SET key = CAST('onf' AS BLOB) WHERE key = CAST('one' AS BLOB)",
+		    /* bear_sums= */ false);
+	end = restart(w, 5000);
+	end_mount(end, 2, 1, 64 * MIB);
+
+	assert_int_equal(end_exist(end, "one"), STATUS_NOT_FOUND);
+	assert_int_equal(end_exist(end, "onf"), STATUS_NOT_FOUND);
+	assert_int_equal(end_get(end, "two").n_replicas, 2);
+	assert_int_equal(end_get(end, "pieces").replicas[0].n_extents, 2);
+	assert_int_equal(counter_get(&w->master->counters.objects_lost), 1);
+	assert_int_equal(free_bytes(w, 1), 0);
+	assert_int_equal(free_bytes(w, 2), 0);
+
+	/* cut short: the row has gone, the rest goes on */
+	end = restart(w, 5000);
+	end_mount(end, 2, 1, 64 * MIB);
+	assert_int_equal(counter_get(&w->master->counters.objects_lost), 0);
+	assert_int_equal(free_bytes(w, 1), 0);
+	pass_and_ping(end, 12000);
+	assert_int_equal(resting(w), 0);
+	assert_true(end_put(end, "one", 4096) != 0);
 }
 
 static void
@@ -399,6 +453,8 @@ main(void)
 		WORLD_TEST(lease_of_before__is_waited_for_again__when_the_wait_is_cut_short),
 		WORLD_TEST(long_leases__once_they_are_over__are_not_waited_for_by_the_next_start),
 		WORLD_TEST(longest_lease__of_the_books__is_the_longest_of_the_option),
+		WORLD_TEST(
+			row__that_does_not_bear_its_sum__costs_its_object_alone__and_all_that_is_free_rests),
 		WORLD_TEST(memory__lost_and_lent_again__rests_for_the_long_leases_of_before),
 	};
 

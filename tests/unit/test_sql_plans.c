@@ -9,6 +9,7 @@
  *
  * Another version of SQLite words its plans otherwise; then only the laws are tested.
  */
+#include "master/store_sum.h"
 #include "tests/unit/store_box.h"
 
 #define PLAN_CAP 16384
@@ -21,6 +22,7 @@ setup(void **state)
 {
 	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &books), SQLITE_OK);
+	assert_int_equal(store_sum_register(books), SQLITE_OK);
 	for (size_t i = 0; i < n_sql_schemas; i++)
 		assert_int_equal(sqlite3_exec(books, sql_schemas[i].text, NULL, NULL, NULL),
 				 SQLITE_OK);
@@ -150,7 +152,8 @@ plan__of_each_admin_script__is_as_it_was(void **state)
 		compare("admin", &sql_admins[i]);
 }
 
-/* What the store thread runs for each record must never walk a table. */
+/* What the store thread runs for each record must never walk a table; row_sum_all belongs to a
+ * migration. */
 static void
 query__that_writes__looks_rows_up_and_never_scans(void **state)
 {
@@ -160,7 +163,7 @@ query__that_writes__looks_rows_up_and_never_scans(void **state)
 		char *plan = plans_of(&sql_queries[i]);
 
 		if (strstr(name, "_load") == NULL && strstr(name, "_count") == NULL &&
-		    strstr(plan, "SCAN") != NULL)
+		    strcmp(name, "row_sum_all") != 0 && strstr(plan, "SCAN") != NULL)
 			fail_msg("sql/query/%s.sql: %s", name, plan);
 		free(plan);
 	}

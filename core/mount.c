@@ -274,6 +274,12 @@ mount_add(struct tiffin_client *client, const char *name, struct lent **lent_tak
 	}
 
 	r = serve != NULL ? serve_add(serve, lent) : 0;
+	if (r == SERVE_E_NO_RDMA) {
+		r = why_set(TIFFIN_E_NO_SPACE, "rdma: %s", serve_why(serve));
+		free(mount);
+		undo(lent, serve);
+		return r;
+	}
 	if (r == 0) {
 		r = engine_lend(client->engine, lent);
 		if (r != 0 && serve != NULL)
@@ -355,6 +361,24 @@ listen_default(const struct tiffin_client *client, const char *name, char *ret, 
 	return 0;
 }
 
+/* is_beyond -- does one of the addresses reach beyond this machine?  needs: they are well-formed.
+ */
+static bool
+is_beyond(const char *addresses)
+{
+	char copy[TARGET_ENDPOINT_MAX + 64], *rest = copy;
+	bool is = false;
+
+	snprintf(copy, sizeof(copy), "%s", addresses);
+	for (char *one = strtok_r(copy, " ", &rest); one != NULL;
+	     one = strtok_r(NULL, " ", &rest)) {
+		struct sock_addr addr;
+
+		is |= sock_addr_parse(one, &addr) == 0 && !sock_addr_is_local(&addr);
+	}
+	return is;
+}
+
 /* listen_check -- well-formed, and nothing open to the network without a cluster key. */
 static int
 listen_check(const struct tiffin_client *client, const char *listen, bool is_insecure)
@@ -379,18 +403,39 @@ listen_check(const struct tiffin_client *client, const char *listen, bool is_ins
 	return 0;
 }
 
+/* rdma_addresses -- what serve_config.rdma is to be.  0 or TIFFIN_E_*. */
 static int
-serve_open(struct tiffin_client *client, const char *listen, mode_t unix_mode,
+rdma_addresses(const struct tiffin_client *client, const char *listen,
+	       const struct mount_door *door, const char **ret_addresses)
+{
+	const char *rdma = door->rdma != NULL ? door->rdma : "auto";
+
+	*ret_addresses = NULL;
+	if (strcmp(rdma, "off") == 0)
+		return 0;
+	if (strcmp(rdma, "auto") == 0) {
+		if (is_beyond(listen))
+			*ret_addresses = rdma;
+		return 0;
+	}
+	*ret_addresses = rdma;
+	return listen_check(client, rdma, door->is_insecure);
+}
+
+static int
+serve_open(struct tiffin_client *client, const char *listen, const struct mount_door *door,
 	   struct serve **ret_serve)
 {
 	struct serve_config config = {.clock = client->clock,
 				      .listen = listen,
 				      .idle_ms = SERVE_IDLE_MS,
 				      .connections_max = SERVE_CONNECTIONS_MAX,
-				      .unix_mode = unix_mode};
+				      .unix_mode = door->unix_mode};
 	struct link_session session;
-	int r;
+	int r = rdma_addresses(client, listen, door, &config.rdma);
 
+	if (r != 0)
+		return r;
 	client->link->ops->session(client->link, &session);
 	config.write_token_ms = session.write_lease_ms;
 	r = serve_new(&config, ret_serve);
@@ -398,6 +443,12 @@ serve_open(struct tiffin_client *client, const char *listen, mode_t unix_mode,
 		return why_set(TIFFIN_E_EXISTS, "somebody listens at %s already", listen);
 	if (r == SERVE_E_BAD_ADDRESS)
 		return why_set(TIFFIN_E_INVALID, "can't listen at \"%s\"", listen);
+	if (r == SERVE_E_NO_RDMA)
+		return why_set(
+			TIFFIN_E_INVALID,
+			"rdma: can't listen at \"%s\": it is not the address of an RDMA "
+			"device of this machine, or is taken (tiffin doctor tells which there are)",
+			config.rdma);
 	return r < 0 ? why_system(r, listen) : 0;
 }
 
@@ -467,7 +518,7 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 	if (r == 0)
 		r = lend_memory(client, options, &lent);
 	if (r == 0)
-		r = serve_open(client, listen, door->unix_mode, &serve);
+		r = serve_open(client, listen, door, &serve);
 	if (r != 0) {
 		lent_close(lent);
 		return r;

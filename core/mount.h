@@ -40,6 +40,8 @@ int mount_add(struct tiffin_client *client, const char *name, struct lent **lent
 struct mount_door {
 	bool is_insecure; /* from other machines without a cluster key */
 	mode_t unix_mode; /* of Unix sockets, 0: 0600 */
+	const char *rdma; /* "off", addresses, or "auto" (NULL): by every RDMA device, if other
+			     machines may come in at all */
 };
 
 /* mount_open -- tiffin_mount(), which is this with a door of zeros. */

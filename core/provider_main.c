@@ -214,7 +214,8 @@ mount(struct tiffin_client *client, const struct tiffin_mount_options *options,
 	const struct clock *clock = clock_real();
 	uint64_t until_ns = clock_ns(clock) + opts->wait_ms * NS_PER_MS;
 	const struct mount_door door = {opts->insecure != 0,
-					(mode_t)strtoul(opts->socket_mode, NULL, 8)};
+					(mode_t)strtoul(opts->socket_mode, NULL, 8),
+					or_null(opts->rdma)};
 	int r;
 
 	do {

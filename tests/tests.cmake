@@ -33,7 +33,7 @@ if(CMOCKA_FOUND)
   endforeach()
 endif()
 
-foreach(part sim fault fuzz bench script)
+foreach(part sim fault fuzz bench script lab)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/${part}/${part}.cmake)
     include(tests/${part}/${part}.cmake)
   endif()

@@ -99,6 +99,7 @@ engine_add_default(struct engine *engine)
 		transport_local_new,
 		transport_shm_new,
 		transport_file_new,
+		transport_rdma_new,
 		transport_tcp_new,
 	};
 
@@ -106,6 +107,8 @@ engine_add_default(struct engine *engine)
 		struct transport *t;
 		int r = make[i](&t);
 
+		if (r == TRANSPORT_E_CANT)
+			continue; /* not built */
 		if (r < 0)
 			return err_up(r);
 		engine_add(engine, &t);
@@ -242,6 +245,31 @@ engine_map(struct engine *engine, struct target *target, const struct token *tok
 	return ENGINE_E_NOT_HERE;
 }
 
+/* ---- memory ---- */
+
+int
+engine_learn(struct engine *engine, const struct memory *memory)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < engine->n_transports && r == 0; i++)
+		for (struct transport *t = engine->transports[i]; t != NULL && r == 0; t = t->inner)
+			if (t->ops->learn != NULL)
+				r = t->ops->learn(t, memory);
+	if (r < 0)
+		engine_unlearn(engine, memory->at);
+	return err_up(r);
+}
+
+void
+engine_unlearn(struct engine *engine, const void *at)
+{
+	for (unsigned i = 0; i < engine->n_transports; i++)
+		for (struct transport *t = engine->transports[i]; t != NULL; t = t->inner)
+			if (t->ops->unlearn != NULL)
+				t->ops->unlearn(t, at);
+}
+
 /* ---- ops ---- */
 
 /* taker_of -- the bit of the transport that was asked last; 0: none was. */
@@ -288,6 +316,8 @@ engine_pass(struct engine *engine, struct op *op)
 
 		if (tried >> i != 0)
 			continue; /* it, or one behind it, was asked already */
+		if (op->must_cut && !engine->transports[i]->ops->cuts)
+			continue;
 		atomic_store_explicit(&op->tried, tried | 1u << i, memory_order_relaxed);
 		if (engine->transports[i]->ops->submit(engine->transports[i], op) == 0)
 			return;
@@ -322,6 +352,7 @@ engine_submit(struct engine *engine, struct batch *batch)
 		ops[i].batch = batch;
 		ops[i].id = 0;
 		ops[i].done_bytes = 0;
+		ops[i].must_cut = false;
 		atomic_store_explicit(&ops[i].tried, 0, memory_order_relaxed);
 		list_link_init(&ops[i].at);
 	}

@@ -31,7 +31,7 @@ void engine_free(struct engine *engine);
  */
 void engine_add(struct engine *engine, struct transport **t_taken);
 
-/* engine_add_default -- local, shm, file, tcp. */
+/* engine_add_default -- local, shm, file, rdma where it was built, tcp. */
 int engine_add_default(struct engine *engine) MUST_CHECK;
 
 const struct clock *engine_clock(const struct engine *engine);
@@ -45,6 +45,15 @@ int engine_target(struct engine *engine, const struct target_desc *desc,
 		  struct target **ret_target) MUST_CHECK;
 void engine_target_ref(struct target *target);
 void engine_target_unref(struct engine *engine, struct target *target);
+
+/*
+ * engine_learn, engine_unlearn -- memory that slices will point into; transports that must pin it
+ * do so once.  What was learnt overlaps nothing else, and is used by no op when it is unlearnt.
+ *
+ * result:  0 or -ENOMEM; then it was not learnt.
+ */
+int engine_learn(struct engine *engine, const struct memory *memory) MUST_CHECK;
+void engine_unlearn(struct engine *engine, const void *at);
 
 /*
  * engine_submit -- start every op of the batch.  No allocation in steady state.

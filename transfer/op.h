@@ -29,6 +29,19 @@ struct disk;
 
 enum op_kind { OP_READ, OP_WRITE };
 
+/*
+ * Memory that a caller tells of once, to be used by many ops.
+ *
+ * dmabuf_fd  >= 0: it is no memory of the processor's but a dmabuf's (of a GPU), from
+ *            dmabuf_offset_bytes on; slices name it by addresses from `at` on, which nobody reads.
+ */
+struct memory {
+	void *at;
+	uint64_t len_bytes;
+	int dmabuf_fd;
+	uint64_t dmabuf_offset_bytes;
+};
+
 enum op_result {
 	OP_DONE,        /* every byte has arrived */
 	OP_E_PENDING,   /* not completed yet; never seen by a callback */
@@ -61,6 +74,8 @@ struct op {
 	struct list_link at;
 	uint64_t id;
 	uint64_t done_bytes;
+	bool must_cut;     /* one-sided WRITEs of it may be under way: whoever takes it over has the
+			      provider end them before it writes */
 	atomic_uint tried; /* transports asked so far, one bit each; the last one has it */
 
 	/* of a queue of a disk (disk_queue.h) */

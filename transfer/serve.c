@@ -22,6 +22,7 @@
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
+#include "transfer/rdma_serve.h"
 #include "transfer/serve_conn.h"
 #include "transfer/target.h"
 
@@ -94,6 +95,7 @@ fence_locked(struct serve *serve, uint64_t client_id)
 		shutdown(conn->fd, SHUT_RDWR);
 		lock_wait(&serve->lock, &serve->changed);
 	}
+	serve_cut_rdma(serve, client_id, NULL, /* only_writers= */ true);
 	return serve_grants_fence(serve, client_id) ? 0 : SERVE_E_ALIVE;
 }
 
@@ -121,6 +123,7 @@ cut_all_locked(struct serve *serve)
 			shutdown(list_of(link, struct serve_conn, at)->fd, SHUT_RDWR);
 		lock_wait(&serve->lock, &serve->changed);
 	}
+	serve_cut_rdma(serve, 0, NULL, false);
 	serve->is_renewing = false;
 }
 
@@ -142,18 +145,30 @@ serve_renew(struct serve *serve, struct lent *lent, uint64_t *ret_clients, size_
 
 /* ---- segments ---- */
 
-int
-serve_add(struct serve *serve, struct lent *lent)
+static int
+add_locked(struct serve *serve, struct lent *lent)
 {
-	int r;
+	int r = serve_grants_adopt(serve, lent);
 
-	lock_take(&serve->lock);
-	r = serve_grants_adopt(serve, lent);
 	if (r == 0)
 		r = lends_add(&serve->lends, lent);
 	if (r != 0)
 		serve_grants_forget(serve, lent);
+	return r;
+}
+
+int
+serve_add(struct serve *serve, struct lent *lent)
+{
+	int r = serve_register_rdma(serve, lent);
+
+	if (r != 0)
+		return r;
+	lock_take(&serve->lock);
+	r = add_locked(serve, lent);
 	lock_drop(&serve->lock);
+	if (r != 0 && serve->rdma != NULL)
+		rdma_serve_forget(serve->rdma, lent);
 	return r == LENDS_E_EXISTS ? err_new(-EEXIST) : err_up(r);
 }
 
@@ -170,9 +185,14 @@ serve_remove(struct serve *serve, struct lent *lent)
 			shutdown(conn->fd, SHUT_RDWR);
 	}
 	serve_grants_forget(serve, lent);
+	if (serve->rdma != NULL)
+		rdma_serve_leave(serve->rdma, lent);
+	serve_cut_rdma(serve, 0, lent, false);
 	lock_drop(&serve->lock);
 
 	lends_wait(&serve->lends, lent);
+	if (serve->rdma != NULL)
+		rdma_serve_forget(serve->rdma, lent);
 }
 
 /* ---- connections ---- */
@@ -397,14 +417,16 @@ listen_all(struct serve *serve, const char *addresses)
 /* ---- life ---- */
 
 static int
-serve_start(struct serve *serve, const char *addresses)
+serve_start(struct serve *serve, const struct serve_config *config)
 {
 	int e, r;
 
 	serve->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (serve->wake_fd < 0)
 		return err_new(-errno);
-	r = listen_all(serve, addresses);
+	r = listen_all(serve, config->listen);
+	if (r == 0)
+		r = serve_listen_rdma(serve, config->rdma);
 	if (r != 0)
 		return err_up(r);
 	e = pthread_create(&serve->acceptor, NULL, acceptor_main, serve);
@@ -435,10 +457,11 @@ serve_new(const struct serve_config *config, struct serve **ret_serve)
 	lock_cond_init(&serve->changed);
 	list_init(&serve->conns);
 	list_init(&serve->finished);
+	list_init(&serve->rdma_conns);
 	list_init(&serve->grants);
 	map_init(&serve->fenced_until);
 
-	r = serve_start(serve, config->listen);
+	r = serve_start(serve, config);
 	if (r != 0) {
 		serve_free(serve);
 		return err_up(r);
@@ -457,6 +480,7 @@ stop(struct serve *serve)
 		shutdown(list_of(link, struct serve_conn, at)->fd, SHUT_RDWR);
 	while (!list_is_empty(&serve->conns))
 		lock_wait(&serve->lock, &serve->changed);
+	serve_cut_rdma(serve, 0, NULL, false);
 	serve_grants_forget(serve, /* lent: all */ NULL);
 	lock_drop(&serve->lock);
 
@@ -465,6 +489,7 @@ stop(struct serve *serve)
 		pthread_join(serve->acceptor, NULL);
 	}
 	join_finished(serve);
+	rdma_serve_free(serve->rdma);
 }
 
 void
@@ -493,6 +518,12 @@ const char *
 serve_endpoint(const struct serve *serve)
 {
 	return serve->endpoint;
+}
+
+const char *
+serve_why(const struct serve *serve)
+{
+	return serve->why;
 }
 
 void

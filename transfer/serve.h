@@ -8,8 +8,9 @@
  *
  * Fence: after serve_fence(client) has answered 0, no byte of that client can
  * reach a segment any more through a token of before: its connections are closed
- * and their threads have returned from the segment, and no process of it that
- * had a writable mapping is alive (pidfd).
+ * and their threads have returned from the segment, its RDMA queue pairs that
+ * could write are destroyed, and no process of it that had a writable mapping is
+ * alive (pidfd).
  *
  * "A token of before" can't be told from a later one, for tokens don't say when
  * they were made.  But the master grants every write token for one and the same
@@ -40,7 +41,8 @@ struct serve;
 struct serve_config {
 	const struct clock *clock; /* tokens end on this clock */
 	const char *listen;        /* addresses, blank between; TCP port 0: any */
-	uint64_t write_token_ms;   /* no write token lives longer; 0: SERVE_WRITE_TOKEN_MS_MAX */
+	const char *rdma; /* addresses as well, or "auto": all there are, if any; NULL: no RDMA */
+	uint64_t write_token_ms; /* no write token lives longer; 0: SERVE_WRITE_TOKEN_MS_MAX */
 	uint64_t idle_ms; /* a peer that stands still in the middle of an op is cut off then */
 	unsigned connections_max;
 	mode_t unix_mode; /* of the Unix sockets; 0: 0600.  Wider lets other users map what a token
@@ -51,18 +53,29 @@ enum serve_outcome {
 	SERVE_E_ALIVE = 1, /* a process of that client still holds a writable mapping */
 	SERVE_E_BAD_ADDRESS,
 	SERVE_E_IN_USE,
+	SERVE_E_NO_RDMA, /* no device has that address, or it is taken; of serve_add(): the segment
+			    can't be registered, serve_why() */
 };
 
-/* serve_new -- bind and start.  0, SERVE_E_BAD_ADDRESS, SERVE_E_IN_USE, -errno. */
+/* serve_new -- bind and start.  0, SERVE_E_BAD_ADDRESS, SERVE_E_IN_USE, SERVE_E_NO_RDMA, -errno. */
 int serve_new(const struct serve_config *config, struct serve **ret_serve) MUST_CHECK;
 
 /* serve_free -- close every connection, wait for every thread. */
 void serve_free(struct serve *serve);
 
-/* serve_endpoint -- what to tell others (target_desc.endpoint), with real ports. */
+/* serve_endpoint -- what to tell others (target_desc.endpoint), with real ports; complete when a
+ * segment was added. */
 const char *serve_endpoint(const struct serve *serve);
 
-/* serve_add, serve_remove -- a segment comes and goes; after remove no thread touches it. */
+/* serve_why -- one line on the last SERVE_E_NO_RDMA of serve_add(). */
+const char *serve_why(const struct serve *serve);
+
+/*
+ * serve_add, serve_remove -- a segment comes and goes; after remove no thread or device touches it.
+ *
+ * result:  0; SERVE_E_NO_RDMA where RDMA was asked for by address (with "auto" it is done without);
+ *          -errno.
+ */
 int serve_add(struct serve *serve, struct lent *lent) MUST_CHECK;
 void serve_remove(struct serve *serve, struct lent *lent);
 

@@ -248,6 +248,8 @@ answer_write(struct serve_conn *conn, const struct wire_request *request, struct
 	uint64_t left = request->len_bytes;
 	size_t n;
 
+	if ((request->flags & WIRE_CUT) != 0) /* before ours, or they may come after it */
+		serve_cut_writers(conn->serve, conn->client_id);
 	for (; left > 0; left -= n, to += n) {
 		if (clock_ms(conn->serve->clock) >= request->token.until_ms)
 			return false;
@@ -267,6 +269,8 @@ answer(struct serve_conn *conn, const struct wire_request *request)
 	struct lent *lent = touch(conn, request->segment_id);
 	enum wire_status status;
 
+	if (request->kind == WIRE_SHOW)
+		return serve_status(conn, request, WIRE_CANT); /* for RDMA connections alone */
 	if (judge(conn, request, lent, &status) == VERDICT_HANG_UP)
 		return false;
 	if (status != WIRE_DONE) {

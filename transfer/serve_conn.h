@@ -7,6 +7,7 @@
  *      serve_conn.c   one connection: a thread that reads requests and answers them in turn
  *      serve_disk.c   READ and WRITE of a segment on a disk
  *      serve_map.c    hands out memory, and knows which processes may write to it
+ *      serve_rdma.c   what there is of RDMA: connections that are the devices' own
  *
  * A connection's life:
  *
@@ -43,6 +44,8 @@ struct serve {
 	char *unlink_paths[SERVE_LISTEN_MAX]; /* of Unix sockets: removed at the end */
 	unsigned n_listen;
 	char endpoint[512 + 1];
+	bool must_have_rdma, tells_rdma; /* was it asked for by name; is it in the endpoint */
+	char why[256];
 	pthread_t acceptor;
 	bool is_accepting; /* the acceptor was started */
 	int wake_fd;       /* rouses the acceptor: a thread to join, or the end */
@@ -55,6 +58,9 @@ struct serve {
 	bool is_renewing; /* nobody is let in until the old connections are gone */
 	struct list conns, finished;
 	unsigned n_conns;
+	struct rdma_serve *rdma; /* NULL: no RDMA; set once */
+	struct list rdma_conns;  /* struct rdma_serve_conn */
+	unsigned n_rdma_conns;
 	struct list grants;      /* writable mappings out there */
 	struct map fenced_until; /* client id -> ms, as a pointer: see serve.h */
 
@@ -111,6 +117,24 @@ bool serve_disk_read(struct serve_conn *conn, const struct wire_request *request
 		     struct lent *lent);
 bool serve_disk_write(struct serve_conn *conn, const struct wire_request *request,
 		      struct lent *lent);
+/* ---- RDMA ---- */
+
+/* serve_listen_rdma -- at those addresses; NULL: nowhere; "auto": where it can be had.  0,
+ * SERVE_E_NO_RDMA, -errno. */
+int serve_listen_rdma(struct serve *serve, const char *addresses) MUST_CHECK;
+
+/* serve_register_rdma -- the segment with the devices, if there are any.  0, SERVE_E_NO_RDMA,
+ * -errno. */
+int serve_register_rdma(struct serve *serve, struct lent *lent) MUST_CHECK;
+
+/* serve_cut_rdma -- destroy those of a client (0: any) to a segment (NULL: any); puts the lock,
+ * which is held, aside meanwhile. */
+void serve_cut_rdma(struct serve *serve, uint64_t client_id, const struct lent *lent,
+		    bool only_writers);
+
+/* serve_cut_writers -- the one-sided connections by which this client may write; gone afterwards.
+ */
+void serve_cut_writers(struct serve *serve, uint64_t client_id);
 
 /* serve_is_fenced -- was this WRITE token made before its client was fenced?  needs: the lock. */
 bool serve_is_fenced(struct serve *serve, const struct token *token);

@@ -44,6 +44,8 @@ target_can_use(const struct target *target, const char *address)
 {
 	static const char *const only_here[] = {"unix:", "127.", "localhost:", "[::1]"};
 
+	if (strncmp(address, TARGET_RDMA, strlen(TARGET_RDMA)) == 0)
+		return false;
 	for (size_t i = 0; i < array_len(only_here); i++)
 		if (strncmp(address, only_here[i], strlen(only_here[i])) == 0)
 			return target->is_same_host;

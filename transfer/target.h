@@ -8,6 +8,7 @@
  *
  *      endpoint := address { " " address }       in the provider's order
  *      address  := "unix:/path" | "host:port"    both speak wire.h; unix also hands out memory
+ *                | "rdma:number:port"            rdma_wire.h, one for each device's address
  */
 #ifndef TRANSFER_TARGET_H
 #define TRANSFER_TARGET_H
@@ -19,6 +20,7 @@
 
 #define TARGET_ENDPOINT_MAX 512
 #define TARGET_HOST_MAX     64
+#define TARGET_RDMA         "rdma:" /* how an address for RDMA begins */
 
 struct target_desc {
 	uint64_t segment_id, segment_epoch, size_bytes;
@@ -46,8 +48,8 @@ struct target {
  */
 bool target_address(const struct target_desc *desc, size_t i, char *ret, size_t cap);
 
-/* target_can_use -- can this address be reached from here?  Unix sockets and loopback only on the
- * same host. */
+/* target_can_use -- can this address be reached by a socket from here?  Unix sockets and loopback
+ * only on the same host; those for RDMA never. */
 bool target_can_use(const struct target *target, const char *address);
 
 /* host_id -- this machine, the same for all its processes: /etc/machine-id and boot id hashed. 32

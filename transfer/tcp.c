@@ -493,6 +493,7 @@ tcp_free(struct transport *t)
 
 static const struct transport_ops tcp_ops = {
 	.name = "tcp",
+	.cuts = true,
 	.submit = tcp_submit,
 	.progress = tcp_progress,
 	.drop = tcp_drop,

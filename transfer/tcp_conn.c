@@ -298,6 +298,7 @@ begin_out(struct tcp_conn *conn)
 
 	request = (struct wire_request){
 		.kind = op->kind == OP_READ ? WIRE_READ : WIRE_WRITE,
+		.flags = op->must_cut ? WIRE_CUT : 0,
 		.id = op->id,
 		.segment_id = op->target->desc.segment_id,
 		.segment_epoch = op->target->desc.segment_epoch,

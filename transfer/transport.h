@@ -27,6 +27,7 @@ enum transport_outcome {
 
 struct transport_ops {
 	const char *name; /* "tcp", also the word in configuration and counters */
+	bool cuts;        /* it sees to it that an op with must_cut is alone on its bytes (op.h) */
 
 	/*
 	 * submit -- start one move.
@@ -57,6 +58,15 @@ struct transport_ops {
 	 */
 	int (*map)(struct transport *t, struct target *target, const struct token *token,
 		   const void **ret_bytes) MUST_CHECK;
+
+	/*
+	 * learn, unlearn -- memory that slices will point into, and that it is no more; no op uses
+	 * it then.  May be NULL.  thread: any.
+	 *
+	 * result:  0 or -ENOMEM; what can't be made use of is no failure.
+	 */
+	int (*learn)(struct transport *t, const struct memory *memory) MUST_CHECK;
+	void (*unlearn)(struct transport *t, const void *at);
 
 	/* drop -- the last reference to target goes away: give back what is kept in its slot.  May
 	 * be NULL. */
@@ -101,5 +111,9 @@ int transport_local_new(struct transport **ret_t) MUST_CHECK;
 int transport_shm_new(struct transport **ret_t) MUST_CHECK;
 int transport_file_new(struct transport **ret_t) MUST_CHECK;
 int transport_tcp_new(struct transport **ret_t) MUST_CHECK;
+
+/* transport_rdma_new -- also where there is no device: then it can't move anything.
+ * TRANSPORT_E_CANT: not built. */
+int transport_rdma_new(struct transport **ret_t) MUST_CHECK;
 
 #endif

@@ -4,30 +4,13 @@
 #include <string.h>
 
 #include "transfer/base/crc.h"
+#include "transfer/pen.h"
 
 #define MAGIC_REQUEST 0x31515454u /* "TTQ1" */
 #define MAGIC_REPLY   0x31525454u /* "TTR1" */
 
 #define AT_REQUEST_CRC 116
 #define AT_REPLY_CRC   40
-
-/* pen, eye -- write and read integers one behind the other. */
-static void
-pen_uint(uint8_t **pen, uint64_t v, size_t n_bytes)
-{
-	for (size_t i = 0; i < n_bytes; i++)
-		*(*pen)++ = (uint8_t)(v >> (8 * i));
-}
-
-static uint64_t
-eye_uint(const uint8_t **eye, size_t n_bytes)
-{
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < n_bytes; i++)
-		v |= (uint64_t) * (*eye)++ << (8 * i);
-	return v;
-}
 
 static void
 token_encode(const struct token *token, uint8_t **pen)
@@ -102,6 +85,20 @@ wire_request_encode(const struct wire_request *request, uint8_t ret[WIRE_REQUEST
 	pen_uint(&pen, header_crc(ret, WIRE_REQUEST_BYTES, AT_REQUEST_CRC), 4);
 }
 
+/* flags_of -- those that a request of this kind may have. */
+static unsigned
+flags_of(enum wire_kind kind)
+{
+	switch (kind) {
+	case WIRE_MAP:
+		return WIRE_WRITABLE;
+	case WIRE_WRITE:
+		return WIRE_CUT;
+	default:
+		return 0;
+	}
+}
+
 int
 wire_request_decode(const uint8_t bytes[WIRE_REQUEST_BYTES], struct wire_request *ret)
 {
@@ -115,11 +112,11 @@ wire_request_decode(const uint8_t bytes[WIRE_REQUEST_BYTES], struct wire_request
 		return WIRE_E_BAD;
 
 	kind = eye_uint(&eye, 1);
-	if (kind < WIRE_READ || kind > WIRE_MAP)
+	if (kind < WIRE_READ || kind > WIRE_SHOW)
 		return WIRE_E_BAD;
 	request.kind = (enum wire_kind)kind;
 	request.flags = (uint16_t)eye_uint(&eye, 2);
-	if ((request.flags & ~(kind == WIRE_MAP ? WIRE_WRITABLE : 0)) != 0)
+	if ((request.flags & ~flags_of(request.kind)) != 0)
 		return WIRE_E_BAD;
 
 	request.id = eye_uint(&eye, 8);
@@ -166,7 +163,7 @@ wire_reply_decode(const uint8_t bytes[WIRE_REPLY_BYTES], struct wire_reply *ret)
 
 	kind = eye_uint(&eye, 1);
 	status = eye_uint(&eye, 2);
-	if (kind > WIRE_MAP || status >= WIRE_N_STATUS)
+	if (kind > WIRE_SHOW || status >= WIRE_N_STATUS)
 		return WIRE_E_BAD;
 	if ((kind == WIRE_NONE) != (status == WIRE_BUSY))
 		return WIRE_E_BAD;

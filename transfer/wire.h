@@ -10,6 +10,8 @@
  *        |<---------------- reply --------------|  answered, accepted or not
  *        | request MAP (Unix socket) ---------->|
  *        |<---------------- reply + descriptor -|
+ *        | request SHOW (RDMA) ---------------->|  one more token, see rdma_wire.h
+ *        |<---------------- reply --------------|
  *
  * Requests may be sent one behind the other without waiting; replies come in the
  * same order.  One connection speaks for one client (token.client_id).
@@ -37,10 +39,12 @@ enum wire_kind {
 	WIRE_READ,
 	WIRE_WRITE,
 	WIRE_MAP,
+	WIRE_SHOW,
 };
 
 enum wire_flags {
 	WIRE_WRITABLE = 1, /* MAP: for writing too */
+	WIRE_CUT = 2, /* WRITE: one-sided writes of this client may be under way; cut them first */
 };
 
 enum wire_status {
@@ -49,7 +53,7 @@ enum wire_status {
 	WIRE_OUTSIDE, /* the range is not within the segment */
 	WIRE_IO,      /* the medium failed */
 	WIRE_BUSY,    /* too many connections; the peer hangs up */
-	WIRE_CANT,    /* MAP: not for this peer, use READ and WRITE */
+	WIRE_CANT,    /* MAP, SHOW: not on this connection, use READ and WRITE */
 	WIRE_N_STATUS,
 };
 

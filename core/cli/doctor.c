@@ -350,7 +350,7 @@ look_rdma(struct cli *cli, struct doctor_finding *finding)
 	else if (n == 0)
 		conclude(finding, DOCTOR_OK, "", "no device: TCP and shared memory it is");
 	else
-		conclude(finding, DOCTOR_OK, "", "%s; not used by this version", text);
+		conclude(finding, DOCTOR_OK, "", "%s", text);
 }
 
 static const struct doctor_examination examinations[] = {

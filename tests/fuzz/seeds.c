@@ -144,10 +144,10 @@ save_wire(const char *dir, const char *name, char side, const uint8_t *header, s
 static void
 save_wires(const char *dir)
 {
-	static const char *const names[] = {"", "read", "write", "map"};
+	static const char *const names[] = {"", "read", "write", "map", "show"};
 	uint8_t request[WIRE_REQUEST_BYTES], reply[WIRE_REPLY_BYTES];
 
-	for (enum wire_kind kind = WIRE_READ; kind <= WIRE_MAP; kind++) {
+	for (enum wire_kind kind = WIRE_READ; kind <= WIRE_SHOW; kind++) {
 		char name[64];
 
 		wire_request_encode(&(struct wire_request){.kind = kind,

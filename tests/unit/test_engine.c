@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/xfer_world.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 /* ---- a transport that does what a test tells it ---- */
@@ -10,8 +11,10 @@ struct puppet {
 	int answer;             /* of submit() */
 	bool completes_at_once; /* else the next progress() does */
 	enum op_result result;
-	unsigned n_submits, n_drops, n_progresses;
-	bool passes; /* progress() hands ops on instead */
+	unsigned n_submits, n_drops, n_progresses, n_learnt, n_unlearnt;
+	int learn_answer;
+	bool leaves_writes; /* progress() hands ops on with WRITEs under way */
+	bool passes;        /* progress() hands ops on instead */
 	uint64_t last_until_ns;
 	struct list held;
 };
@@ -43,11 +46,29 @@ puppet_progress(struct transport *t, struct batch *batch, uint64_t until_ns)
 		struct op *op = list_of(list_first(&p->held), struct op, at);
 
 		list_remove(&op->at);
+		op->must_cut = p->leaves_writes;
 		if (p->passes)
 			engine_pass(t->engine, op);
 		else
 			engine_complete(t->engine, op, p->result);
 	}
+}
+
+static int
+puppet_learn(struct transport *t, const struct memory *memory)
+{
+	struct puppet *p = container_of(t, struct puppet, base);
+
+	(void)memory;
+	p->n_learnt++;
+	return p->learn_answer;
+}
+
+static void
+puppet_unlearn(struct transport *t, const void *at)
+{
+	(void)at;
+	container_of(t, struct puppet, base)->n_unlearnt++;
 }
 
 static void
@@ -67,6 +88,8 @@ static const struct transport_ops puppet_ops = {
 	.name = "puppet",
 	.submit = puppet_submit,
 	.progress = puppet_progress,
+	.learn = puppet_learn,
+	.unlearn = puppet_unlearn,
 	.drop = puppet_drop,
 	.free = puppet_free,
 };
@@ -200,6 +223,47 @@ op__handed_on_while_it_is_waited_for__is_driven_where_it_is(void **state)
 	assert_int_equal(b->first.n_progresses, 1);
 	assert_int_equal(b->second.n_submits, 2);
 	assert_int_equal(b->second.n_progresses, 1);
+}
+
+static void
+op__with_one_sided_writes_under_way__goes_to_nobody_who_can_t_cut_them(void **state)
+{
+	struct bench *b = *state;
+	struct op op = some_op(b);
+	struct batch batch = {.ops = &op, .n_ops = 1};
+
+	b->first.passes = b->first.leaves_writes = true;
+
+	assert_int_equal(engine_run(b->engine, &batch), OP_E_LOST);
+
+	assert_int_equal(b->second.n_submits, 0);
+}
+
+static void
+memory__that_one_transport_can_t_learn__is_unlearnt_by_all(void **state)
+{
+	struct bench *b = *state;
+	const struct memory memory = {b->bytes, sizeof(b->bytes), -1, 0};
+
+	assert_int_equal(engine_learn(b->engine, &memory), 0);
+	assert_int_equal(b->first.n_learnt, 1);
+	assert_int_equal(b->second.n_learnt, 1);
+	assert_int_equal(b->first.n_unlearnt, 0);
+
+	b->second.learn_answer = -ENOMEM;
+	assert_int_equal(engine_learn(b->engine, &memory), -ENOMEM);
+	assert_int_equal(b->first.n_unlearnt, 1);
+	assert_int_equal(b->second.n_unlearnt, 1);
+}
+
+static void
+target__with_an_address_for_rdma__is_none_for_sockets(void **state)
+{
+	struct target here = {.is_same_host = true};
+
+	(void)state;
+	assert_false(target_can_use(&here, "rdma:127.0.0.1:1"));
+	assert_true(target_can_use(&here, "127.0.0.1:1"));
 }
 
 static void
@@ -488,6 +552,9 @@ main(void)
 		T(op__that_the_first_transport_can_t_move__goes_to_the_second),
 		T(op__that_no_transport_can_move__is_lost),
 		T(wait__for_ops_of_one_transport__drives_that_one_alone_without_turns),
+		T(op__with_one_sided_writes_under_way__goes_to_nobody_who_can_t_cut_them),
+		T(memory__that_one_transport_can_t_learn__is_unlearnt_by_all),
+		T(target__with_an_address_for_rdma__is_none_for_sockets),
 		T(op__handed_on_while_it_is_waited_for__is_driven_where_it_is),
 		T(op__outside_of_its_segment__is_invalid_and_shown_to_nobody),
 		T(op__without_bytes__is_done_by_nobody),

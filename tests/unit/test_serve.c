@@ -39,6 +39,27 @@ read_and_write__with_the_right_token__are_done(void **state)
 }
 
 static void
+write__that_cuts_one_sided_writes__is_done_where_there_are_none(void **state)
+{
+	struct world *w = *state;
+	struct wire_request request = request_for(w, WIRE_WRITE, TOKEN_WRITE);
+
+	request.flags = WIRE_CUT;
+
+	assert_int_equal(ask(w, &request), WIRE_DONE);
+	assert_int_equal(w->lent->bytes[1000], 0xee);
+}
+
+static void
+token__shown_over_tcp__is_of_no_use_there(void **state)
+{
+	struct world *w = *state;
+	struct wire_request request = request_for(w, WIRE_SHOW, TOKEN_WRITE);
+
+	assert_int_equal(ask(w, &request), WIRE_CANT);
+}
+
+static void
 token__whose_mac_is_wrong__is_refused(void **state)
 {
 	struct world *w = *state;
@@ -405,6 +426,8 @@ main(void)
 		T(peer__that_does_not_take_its_bytes__is_cut_off),
 		T(known_peer__between_two_requests__may_rest),
 		T(map__over_tcp__is_not_to_be_had),
+		T(write__that_cuts_one_sided_writes__is_done_where_there_are_none),
+		T(token__shown_over_tcp__is_of_no_use_there),
 		U(map__with_a_token_that_may_not__is_refused),
 		U(unix_socket__is_its_owner_s_alone),
 	};

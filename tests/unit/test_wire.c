@@ -127,9 +127,25 @@ request__of_another_version_kind_or_with_unknown_flags__is_bad(void **state)
 	(void)state;
 	assert_int_equal(decode_changed_request(4, 2), WIRE_E_BAD);
 	assert_int_equal(decode_changed_request(5, WIRE_NONE), WIRE_E_BAD);
-	assert_int_equal(decode_changed_request(5, WIRE_MAP + 1), WIRE_E_BAD);
+	assert_int_equal(decode_changed_request(5, WIRE_SHOW + 1), WIRE_E_BAD);
 	assert_int_equal(decode_changed_request(6, WIRE_WRITABLE), WIRE_E_BAD); /* not with WRITE */
 	assert_int_equal(decode_changed_request(7, 1), WIRE_E_BAD);
+}
+
+static void
+request__write_that_cuts_one_sided_ones__keeps_its_flag_and_a_read_may_have_none(void **state)
+{
+	struct wire_request request = {.kind = WIRE_WRITE, .flags = WIRE_CUT, .id = 1}, got;
+	uint8_t bytes[WIRE_REQUEST_BYTES];
+
+	(void)state;
+	wire_request_encode(&request, bytes);
+	assert_int_equal(wire_request_decode(bytes, &got), 0);
+	assert_int_equal(got.flags, WIRE_CUT);
+
+	request.kind = WIRE_READ;
+	wire_request_encode(&request, bytes);
+	assert_int_equal(wire_request_decode(bytes, &got), WIRE_E_BAD);
 }
 
 static void
@@ -179,7 +195,7 @@ static void
 reply__of_unknown_status_or_kind__is_bad(void **state)
 {
 	(void)state;
-	assert_int_equal(decode_changed_reply(5, WIRE_MAP + 1), WIRE_E_BAD);
+	assert_int_equal(decode_changed_reply(5, WIRE_SHOW + 1), WIRE_E_BAD);
 	assert_int_equal(decode_changed_reply(6, WIRE_N_STATUS), WIRE_E_BAD);
 	assert_int_equal(decode_changed_reply(7, 1), WIRE_E_BAD);
 	assert_int_equal(decode_changed_reply(47, 1), WIRE_E_BAD);
@@ -227,6 +243,8 @@ main(void)
 		cmocka_unit_test(request__first_bytes__are_as_the_manual_says),
 		cmocka_unit_test(request__with_any_bit_turned__is_bad),
 		cmocka_unit_test(request__of_another_version_kind_or_with_unknown_flags__is_bad),
+		cmocka_unit_test(
+			request__write_that_cuts_one_sided_ones__keeps_its_flag_and_a_read_may_have_none),
 		cmocka_unit_test(request__with_something_behind_the_sum__is_bad),
 		cmocka_unit_test(reply__encoded_and_decoded__is_the_same),
 		cmocka_unit_test(reply__with_any_bit_turned__is_bad),

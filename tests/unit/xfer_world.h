@@ -36,6 +36,9 @@
 #define WORLD_CLIENT 7
 #define FAR_MS       600000
 
+/* What serve_config.rdma is to be; NULL: no RDMA. */
+static const char *world_rdma;
+
 struct world {
 	struct rand rand;
 	char dir[64];
@@ -82,6 +85,7 @@ world_serve(struct world *w, const char *listen)
 	struct serve_config config = {
 		.clock = clock_real(),
 		.listen = listen,
+		.rdma = world_rdma,
 		.idle_ms = 2000,
 		.connections_max = 16,
 	};

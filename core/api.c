@@ -16,6 +16,7 @@
 #include "transfer/base/home.h"
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
+#include "transfer/transport.h"
 
 #define OPEN_MS   5000
 #define GRACE_MS  100  /* calls under way may end by themselves for so long when we close */
@@ -112,6 +113,9 @@ judge(const struct tiffin_options *options, struct opening *opening)
 			       "names of clients and tenants are 1 to %d "
 			       "printable characters without a blank",
 			       NAME_MAX_BYTES);
+	if (mine->rdma_conns > TRANSPORT_RDMA_CONNS_MAX)
+		return why_set(TIFFIN_E_INVALID, "rdma_conns is at most %d, not %u",
+			       TRANSPORT_RDMA_CONNS_MAX, mine->rdma_conns);
 	if (mine->tenant[0] == '_')
 		return why_set(TIFFIN_E_INVALID, "a tenant's name may not begin with '_'");
 	if (sock_addr_parse(mine->master, &addr) != 0)
@@ -140,6 +144,12 @@ link_free_at(struct link **at)
 		(*at)->ops->free(*at);
 }
 
+static unsigned
+rdma_conns(const struct tiffin_options *options)
+{
+	return options->no_rdma ? 0 : num_max(options->rdma_conns, 1u);
+}
+
 /* build -- a client in the real world, not connected yet. */
 static int
 build(struct opening *opening, struct tiffin_client **ret_client)
@@ -154,7 +164,7 @@ build(struct opening *opening, struct tiffin_client **ret_client)
 		return why_system(r, "opening a client");
 	r = engine_new(clock_real(), &engine);
 	if (r == 0)
-		r = engine_add_default(engine);
+		r = engine_add_default(engine, rdma_conns(&opening->options));
 	if (r < 0)
 		return why_system(r, "starting the transfer engine");
 
@@ -169,6 +179,7 @@ build(struct opening *opening, struct tiffin_client **ret_client)
 		.timeout_ms = opening->options.timeout_ms,
 		.transfer_ms = opening->options.transfer_ms,
 		.no_verify = opening->options.no_verify,
+		.verify_rdma = opening->options.verify_rdma,
 		.has_key = opening->config.key.present,
 		.door = &opening->config,
 	};

@@ -46,6 +46,7 @@ take_world(struct tiffin_client *client, const struct client_world *world)
 	client->timeout_ms = world->timeout_ms != 0 ? world->timeout_ms : TIMEOUT_MS;
 	client->transfer_ms = world->transfer_ms != 0 ? world->transfer_ms : TRANSFER_MS;
 	client->no_verify = world->no_verify;
+	client->verify_rdma = world->verify_rdma;
 	client->has_key = world->has_key;
 	client->name = strdup(world->name);
 	client->master = strdup(world->master);

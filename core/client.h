@@ -41,7 +41,7 @@ struct client_world {
 	const char *name;
 	const char *master;               /* for sentences */
 	uint32_t timeout_ms, transfer_ms; /* 0: the default */
-	bool no_verify, has_key;
+	bool no_verify, verify_rdma, has_key;
 	const struct greet_config
 		*door; /* for further connections (watches); NULL: there are none */
 };
@@ -53,7 +53,7 @@ struct tiffin_client {
 	uint64_t client_id;
 	char *name, *master;
 	uint32_t timeout_ms, transfer_ms;
-	bool no_verify, has_key;
+	bool no_verify, verify_rdma, has_key;
 	struct link *link;
 	struct engine *engine;
 	struct greet_config door; /* its name is NULL when there is none; strings are ours */
@@ -68,6 +68,7 @@ struct tiffin_client {
 	atomic_uint n_calls;              /* under way; close waits for 0 */
 	atomic_uint n_mounted;            /* numbers names of segments */
 	atomic_uint turn;                 /* spreads reads over equal copies */
+	atomic_uint n_dmabufs;            /* regions that are memory of a device */
 
 	struct lock lock; /* LOCK_core_client */
 	struct rand rand;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/register.h"
 #include "transfer/base/num.h"
 
 #define SLOWEST_BYTES_MS (16u << 10) /* a wave gets 1 ms more for each so many bytes */
@@ -89,8 +90,10 @@ moves_wave(struct tiffin_client *client, struct moves *moves, size_t from, uint6
 
 	deadline_ns = clock_ns(client->clock) +
 		      (client->transfer_ms + len_bytes / SLOWEST_BYTES_MS) * NS_PER_MS;
-	for (size_t i = from; i < to; i++)
+	for (size_t i = from; i < to; i++) {
 		moves->ops[i].deadline_ns = num_min(deadline_ns, *until_ns);
+		moves->ops[i].is_device = register_has_device(client, &moves->ops[i]);
+	}
 
 	batch = (struct batch){.ops = moves->ops + from, .n_ops = to - from};
 	if (engine_run(client->engine, &batch) == OP_DONE)

@@ -282,6 +282,7 @@ close_ops(struct parcel *parcel, const struct moves *moves, size_t n_begun)
 		const struct op *op = &moves->ops[parcel->first_op + i];
 
 		parcel->crc = i == 0 ? op->crc : crc_join(parcel->crc, op->crc, op->len_bytes);
+		parcel->has_crc &= !op->skipped_crc;
 	}
 }
 
@@ -301,6 +302,7 @@ write_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64
 					 .len_bytes = parcel->len_bytes};
 
 		parcel->crc = 0;
+		parcel->has_crc = true;
 		parcel->first_op = moves.n;
 		if (parcel->result == 0) {
 			writing_add_ops(&parcel->writing, &moves, &whole, &parcel->n_crc);
@@ -359,8 +361,8 @@ end_all(struct tiffin_client *client, struct parcel *parcels, size_t n, uint64_t
 			done[msg.n_puts++] = (struct rec_put_done){
 				.object_id = parcels[i].object_id,
 				.len_bytes = parcels[i].len_bytes,
-				.has_crc = 1,
-				.crc = parcels[i].crc,
+				.has_crc = parcels[i].has_crc,
+				.crc = parcels[i].has_crc ? parcels[i].crc : 0,
 				.attr = span_of(parcels[i].attr, parcels[i].attr_bytes)};
 	r = done == NULL ? why_no_memory() : 0;
 	if (r == 0 && msg.n_puts > 0)

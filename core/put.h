@@ -28,6 +28,7 @@ struct parcel {
 	struct writing writing;
 	size_t first_op, n_ops, n_crc;
 	uint32_t crc;
+	bool has_crc; /* not when the bytes came from the memory of a device */
 };
 
 /* put_options_check -- judge what the caller says; NULL is fine.  0 or TIFFIN_E_INVALID. */

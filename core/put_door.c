@@ -14,6 +14,7 @@
 #include "core/get.h"
 #include "core/put.h"
 #include "core/put_stream.h"
+#include "core/register.h"
 #include "core/why.h"
 #include "transfer/base/num.h"
 
@@ -153,6 +154,8 @@ tiffin_put_write(struct tiffin_put *put, uint64_t offset_bytes, const struct iov
 	if (r != 0)
 		return r;
 	r = get_slices_check(slices, n_slices);
+	if (r == 0)
+		r = register_check(put->client, slices, n_slices);
 	len = r == 0 ? get_slices_len(slices, n_slices) : 0;
 	if (r == 0 && (!num_add(offset_bytes, len, &end) || end > OBJECT_LEN_MAX))
 		r = why_set(TIFFIN_E_INVALID, "an object is at most 16 TiB");
@@ -238,6 +241,8 @@ tiffin_put_read(struct tiffin_put *put, uint64_t offset_bytes, const struct iove
 	if (r != 0)
 		return r;
 	r = get_slices_check(slices, n_slices);
+	if (r == 0)
+		r = register_check(put->client, slices, n_slices);
 	if (r == 0 && put->failed != 0)
 		r = why_set(put->failed, "\"%s\": an earlier write failed", put->key);
 	if (r == 0 && offset_bytes < put->len_bytes) {

@@ -200,6 +200,8 @@ sum(struct tiffin_put *put, uint64_t at_bytes, uint64_t len_bytes, const struct 
 {
 	if (at_bytes != put->filled_bytes)
 		put->is_summed = false;
+	for (size_t i = 0; i < n_crc; i++)
+		assert(!moves->ops[i].skipped_crc); /* no stream has slices in a device's memory */
 	for (size_t i = 0; put->is_summed && i < n_crc; i++)
 		put->crc = crc_join(put->crc, moves->ops[i].crc, moves->ops[i].len_bytes);
 	put->filled_bytes = num_max(put->filled_bytes, at_bytes + len_bytes);

@@ -88,6 +88,10 @@ struct tiffin_options {
 	uint32_t transfer_ms; /* no byte of a replica may take longer to begin or go on; default
 				 10000 */
 	bool no_verify;       /* get: don't check sums of whole objects */
+	bool verify_rdma;     /* get: check them for what comes by RDMA as well, where no processor
+				 touches the bytes otherwise (3 % of one for each GB/s) */
+	bool no_rdma;         /* do without */
+	uint32_t rdma_conns;  /* queue pairs to each segment, 1 to 4; default 1 */
 };
 
 /* tiffin_master_default -- the address of this user's master (see tiffin.conf(5)).  Never NULL. */
@@ -465,12 +469,42 @@ TIFFIN_API void tiffin_put_abort(struct tiffin_put *put);
 /*
  * tiffin_register -- tell the transports of memory that slices will point into (RDMA pins it).
  *
- * Not needed for correctness.  Whole pages are best.  May overlap nothing registered before.
+ * Not needed for correctness: what is not registered is copied where it is small, and registered
+ * for one call where it is large (tiffin_rdma_counts()).  Once registered it serves every put
+ * and get.  Whole pages are best.  May overlap nothing registered before.
  */
 TIFFIN_API int tiffin_register(struct tiffin_client *client, void *at, size_t len_bytes);
 
+/*
+ * tiffin_register_dmabuf -- the same for memory of a device (a GPU), which the driver has handed
+ * out as a dmabuf.
+ *
+ * at      the address by which slices name it; never looked at.  [at, at + len_bytes) is the
+ *         dmabuf's from offset_bytes on.
+ * gives:  puts and gets with slices in it go by RDMA alone, and are not summed: such an object
+ *         has no checksum, unless another copy was.  Streams and views don't know of it.
+ * thread: any.  fd may be closed afterwards.
+ */
+TIFFIN_API int tiffin_register_dmabuf(struct tiffin_client *client, void *at, size_t len_bytes,
+				      int fd, uint64_t offset_bytes);
+
 /* tiffin_unregister -- memory registered from there on; no call that uses it is under way. */
 TIFFIN_API int tiffin_unregister(struct tiffin_client *client, void *at);
+
+/* What went by RDMA since the client was opened.  Set struct_bytes. */
+struct tiffin_rdma_counts {
+	size_t struct_bytes;
+	uint64_t bytes_direct; /* straight between registered memory and a segment */
+	uint64_t bytes_staged; /* copied once, for the memory was not registered and small */
+	uint64_t bytes_loaned; /* in memory that was registered for one call alone */
+	uint64_t n_loans;      /* such registrations: each costs far more than the copy of a page */
+	uint64_t n_broken;     /* connections lost with their work, which began again */
+	uint64_t n_passed;     /* moves left to TCP */
+};
+
+/* tiffin_rdma_counts -- as of now; zeros where there is no RDMA. */
+TIFFIN_API int tiffin_rdma_counts(struct tiffin_client *client,
+				  struct tiffin_rdma_counts *ret_counts);
 
 /* ---- lending memory ------------------------------------------------------------ */
 

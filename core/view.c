@@ -9,6 +9,7 @@
 #include "core/ask.h"
 #include "core/get.h"
 #include "core/statuses.h"
+#include "core/register.h"
 #include "core/why.h"
 #include "transfer/base/num.h"
 
@@ -185,6 +186,8 @@ tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes, const struct i
 	if (r != 0)
 		return r;
 	r = get_slices_check(slices, n_slices);
+	if (r == 0)
+		r = register_check(view->client, slices, n_slices);
 	if (r == 0)
 		r = refresh(view);
 	if (r == 0 && offset_bytes < view->place->len_bytes) {

@@ -93,24 +93,26 @@ engine_add(struct engine *engine, struct transport **t_taken)
 }
 
 int
-engine_add_default(struct engine *engine)
+engine_add_default(struct engine *engine, unsigned rdma_conns)
 {
 	static int (*const make[])(struct transport **) = {
-		transport_local_new,
-		transport_shm_new,
-		transport_file_new,
-		transport_rdma_new,
-		transport_tcp_new,
+		transport_local_new, transport_shm_new, transport_file_new,
+		transport_rdma_new,  transport_tcp_new,
 	};
 
 	for (size_t i = 0; i < array_len(make); i++) {
 		struct transport *t;
-		int r = make[i](&t);
+		int r;
 
+		if (make[i] == transport_rdma_new && rdma_conns == 0)
+			continue;
+		r = make[i](&t);
 		if (r == TRANSPORT_E_CANT)
 			continue; /* not built */
 		if (r < 0)
 			return err_up(r);
+		if (make[i] == transport_rdma_new)
+			transport_rdma_set(t, rdma_conns);
 		engine_add(engine, &t);
 	}
 	return 0;
@@ -270,6 +272,16 @@ engine_unlearn(struct engine *engine, const void *at)
 				t->ops->unlearn(t, at);
 }
 
+void
+engine_counts(struct engine *engine, const char *name, struct transport_counts *ret_counts)
+{
+	*ret_counts = (struct transport_counts){0};
+	for (unsigned i = 0; i < engine->n_transports; i++)
+		for (struct transport *t = engine->transports[i]; t != NULL; t = t->inner)
+			if (strcmp(t->ops->name, name) == 0 && t->ops->counts != NULL)
+				t->ops->counts(t, ret_counts);
+}
+
 /* ---- ops ---- */
 
 /* taker_of -- the bit of the transport that was asked last; 0: none was. */
@@ -308,6 +320,13 @@ engine_complete(struct engine *engine, struct op *op, enum op_result result)
 	atomic_fetch_sub_explicit(&batch->n_left, 1, memory_order_acq_rel);
 }
 
+/* is_fit -- can a transport of this kind take such an op at all? */
+static bool
+is_fit(const struct transport_ops *ops, const struct op *op)
+{
+	return implies(op->must_cut, ops->cuts) && implies(op->is_device, ops->reaches_devices);
+}
+
 void
 engine_pass(struct engine *engine, struct op *op)
 {
@@ -316,7 +335,7 @@ engine_pass(struct engine *engine, struct op *op)
 
 		if (tried >> i != 0)
 			continue; /* it, or one behind it, was asked already */
-		if (op->must_cut && !engine->transports[i]->ops->cuts)
+		if (!is_fit(engine->transports[i]->ops, op))
 			continue;
 		atomic_store_explicit(&op->tried, tried | 1u << i, memory_order_relaxed);
 		if (engine->transports[i]->ops->submit(engine->transports[i], op) == 0)
@@ -352,7 +371,7 @@ engine_submit(struct engine *engine, struct batch *batch)
 		ops[i].batch = batch;
 		ops[i].id = 0;
 		ops[i].done_bytes = 0;
-		ops[i].must_cut = false;
+		ops[i].must_cut = ops[i].skipped_crc = false;
 		atomic_store_explicit(&ops[i].tried, 0, memory_order_relaxed);
 		list_link_init(&ops[i].at);
 	}

@@ -31,8 +31,12 @@ void engine_free(struct engine *engine);
  */
 void engine_add(struct engine *engine, struct transport **t_taken);
 
-/* engine_add_default -- local, shm, file, rdma where it was built, tcp. */
-int engine_add_default(struct engine *engine) MUST_CHECK;
+/*
+ * engine_add_default -- local, shm, file, rdma where it was built, tcp.
+ *
+ * rdma_conns  queue pairs to each segment, at most TRANSPORT_RDMA_CONNS_MAX; 0: no RDMA.
+ */
+int engine_add_default(struct engine *engine, unsigned rdma_conns) MUST_CHECK;
 
 const struct clock *engine_clock(const struct engine *engine);
 
@@ -54,6 +58,11 @@ void engine_target_unref(struct engine *engine, struct target *target);
  */
 int engine_learn(struct engine *engine, const struct memory *memory) MUST_CHECK;
 void engine_unlearn(struct engine *engine, const void *at);
+
+/* engine_counts -- of the transport of that name; zeros where it counts nothing, or is not there.
+ */
+struct transport_counts;
+void engine_counts(struct engine *engine, const char *name, struct transport_counts *ret_counts);
 
 /*
  * engine_submit -- start every op of the batch.  No allocation in steady state.

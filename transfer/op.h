@@ -56,7 +56,9 @@ enum op_result {
 struct op {
 	/* set by the caller */
 	enum op_kind kind;
-	bool want_crc;                    /* sum the bytes while they pass */
+	bool want_crc;     /* sum the bytes while they pass */
+	bool may_skip_crc; /* not where no processor touches them (one-sided) */
+	bool is_device; /* slices lie in a dmabuf: only for transports that reach devices' memory */
 	struct target *target;            /* a reference is held by the caller until completion */
 	const struct token *token;        /* NULL: the target lies in this process */
 	uint64_t offset_bytes, len_bytes; /* in the segment */
@@ -67,7 +69,9 @@ struct op {
 
 	/* set by the engine, valid after completion */
 	enum op_result result;
-	uint32_t crc; /* CRC-32C of the len_bytes, with want_crc */
+	uint32_t crc;     /* CRC-32C of the len_bytes, with want_crc */
+	bool skipped_crc; /* it was not summed, though wanted: it might be skipped, or could not be
+			   */
 
 	/* the engine's and the transport's own, until completion */
 	struct batch *batch;

@@ -35,6 +35,8 @@
 #define SPIN_NS    (30 * NS_PER_MS / 1000)
 #define SPIN_CORES 4
 
+#define RDMA_E_NOT_ALLOWED (TRANSPORT_E_CANT + 1)
+
 struct waiter {
 	struct list_link at;
 	struct batch *batch;
@@ -105,8 +107,11 @@ end(struct rdma *rdma, struct rdma_move *move)
 		engine_pass(rdma->base.engine, op);
 		return;
 	}
-	if (move->result == OP_DONE && op->want_crc)
-		op->crc = sum_of(op);
+	if (move->result == OP_DONE && op->want_crc) {
+		/* What a WRITE carries has no other who could sum it. */
+		op->skipped_crc = op->is_device || (op->may_skip_crc && op->kind == OP_READ);
+		op->crc = op->skipped_crc ? 0 : sum_of(op);
+	}
 	engine_complete(rdma->base.engine, op, move->result);
 }
 
@@ -210,6 +215,19 @@ move_new(struct rdma *rdma, struct op *op)
 	return move;
 }
 
+/* is_allowed -- the client keeps to its tokens, where no provider looks at each op. */
+static bool
+is_allowed(const struct op *op)
+{
+	const struct token *token = op->token;
+
+	if (op->kind == OP_WRITE && (token->rights & TOKEN_WRITE) == 0)
+		return false;
+	return token->len_bytes == 0 || (op->offset_bytes >= token->offset_bytes &&
+					 num_range_fits(op->offset_bytes - token->offset_bytes,
+							op->len_bytes, token->len_bytes));
+}
+
 /* take_on -- into the group of its token's rights.  0, or TRANSPORT_E_CANT. */
 static int
 take_on(struct rdma *rdma, struct rdma_peer *peer, struct op *op, uint64_t now_ns)
@@ -245,11 +263,14 @@ rdma_submit(struct transport *t, struct op *op)
 	rdma->n_busy++;
 	peer = rdma_peer_of(rdma, op);
 	if (peer != NULL && peer != &rdma_no_way)
-		r = take_on(rdma, peer, op, now_ns);
+		r = is_allowed(op) ? take_on(rdma, peer, op, now_ns) : RDMA_E_NOT_ALLOWED;
 	tell_ends(rdma);
 	rdma_leave(rdma);
 	lock_drop(&rdma->lock);
-	return r;
+	if (r != RDMA_E_NOT_ALLOWED)
+		return r;
+	engine_complete(t->engine, op, OP_E_REFUSED);
+	return 0;
 }
 
 /* ---- waiting ---- */
@@ -469,12 +490,33 @@ rdma_free(struct transport *t)
 	free(rdma);
 }
 
+static void
+rdma_counts(struct transport *t, struct transport_counts *ret_counts)
+{
+	struct rdma *rdma = container_of(t, struct rdma, base);
+
+	lock_take(&rdma->lock);
+	*ret_counts = rdma->counts;
+	lock_drop(&rdma->lock);
+}
+
+void
+transport_rdma_set(struct transport *t, unsigned conns_per_peer)
+{
+	struct rdma *rdma = container_of(t, struct rdma, base);
+
+	assert(conns_per_peer >= 1 && conns_per_peer <= TRANSPORT_RDMA_CONNS_MAX);
+	rdma->conns_per_peer = conns_per_peer;
+}
+
 static const struct transport_ops rdma_ops = {
 	.name = "rdma",
+	.reaches_devices = true,
 	.submit = rdma_submit,
 	.progress = rdma_progress,
 	.learn = rdma_learn,
 	.unlearn = rdma_unlearn,
+	.counts = rdma_counts,
 	.drop = rdma_drop,
 	.stop = rdma_stop,
 	.free = rdma_free,

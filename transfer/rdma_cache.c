@@ -2,10 +2,12 @@
 #include "transfer/rdma_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
+#include "transfer/base/sock.h"
 
 void
 rdma_cache_init(struct rdma_cache *cache)
@@ -18,6 +20,7 @@ region_free(struct rdma_region *region)
 {
 	for (unsigned i = 0; i < RDMA_NICS_MAX; i++)
 		rdma_mr_close(&region->mrs[i]);
+	fd_close_at(&region->memory.dmabuf_fd);
 	free(region);
 }
 
@@ -52,11 +55,17 @@ rdma_cache_add(struct rdma_cache *cache, const struct memory *memory)
 	struct rdma_region *region = calloc(1, sizeof(*region));
 	size_t i = count_up_to(cache, memory->at);
 
-	if (region == NULL || vec_push(&cache->regions, region) < 0) {
-		free(region);
+	if (region == NULL)
+		return err_new(-ENOMEM);
+	region->memory = *memory;
+	if (memory->dmabuf_fd >= 0) /* the caller's may be closed before it is first used */
+		region->memory.dmabuf_fd = fcntl(memory->dmabuf_fd, F_DUPFD_CLOEXEC, 0);
+	if ((memory->dmabuf_fd >= 0 && region->memory.dmabuf_fd < 0) ||
+	    vec_reserve(&cache->regions, 1) < 0) {
+		region_free(region);
 		return err_new(-ENOMEM);
 	}
-	region->memory = *memory;
+	cache->regions.n++;
 	memmove(&cache->regions.at[i + 1], &cache->regions.at[i],
 		(cache->regions.n - 1 - i) * sizeof(cache->regions.at[0]));
 	cache->regions.at[i] = region;

@@ -98,7 +98,7 @@ end_queued(struct rdma *rdma, struct rdma_group *group, const uint8_t *mac, enum
 			continue;
 		list_remove(link);
 		if (result == OP_E_PENDING)
-			counter_add(&rdma->counts.n_passed, 1);
+			rdma->counts.n_passed += 1;
 		finish(rdma, move, result == OP_E_PENDING ? result : result_of_lost(move, result));
 	}
 }
@@ -364,7 +364,7 @@ rdma_group_break(struct rdma *rdma, struct rdma_group *group, const char *why, u
 	log_event(rdma_group_carries(group, NULL) ? LOG_INFO : LOG_DEBUG, "rdma_broken",
 		  "endpoint=\"%s\" writing=%d life=%u why=\"%s\"", group->peer->desc.endpoint,
 		  group->may_write, group->life, why);
-	counter_add(&rdma->counts.n_broken, 1);
+	rdma->counts.n_broken += 1;
 	for (size_t i = 0; i < RDMA_CONNS_MAX; i++)
 		rdma_conn_break(&group->conns[i]);
 	group->state = RDMA_GROUP_BREAKING;

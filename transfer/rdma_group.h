@@ -27,14 +27,13 @@
 #define TRANSFER_RDMA_GROUP_H
 
 #include "transfer/base/clock.h"
-#include "transfer/base/counters.h"
 #include "transfer/base/lock.h"
 #include "transfer/base/slab.h"
 #include "transfer/rdma_cache.h"
 #include "transfer/rdma_conn.h"
 #include "transfer/transport.h"
 
-#define RDMA_CONNS_MAX 4
+#define RDMA_CONNS_MAX TRANSPORT_RDMA_CONNS_MAX
 #define RDMA_PASSES    64
 #define RDMA_LOANS_MAX 8
 
@@ -102,11 +101,6 @@ struct rdma_peer {
 	struct rdma_group groups[2]; /* by may_write */
 };
 
-/* What users see of it (engine.h); nothing is decided by these. */
-struct rdma_counts {
-	_Atomic uint64_t bytes_direct, bytes_staged, bytes_loaned, n_loans, n_broken, n_passed;
-};
-
 struct rdma {
 	struct transport base;
 	struct lock lock; /* LOCK_xfer_path; guards all that is above and below */
@@ -120,7 +114,7 @@ struct rdma {
 	struct rdma_nic nics[RDMA_NICS_MAX];
 	struct rdma_cache cache;
 	struct rdma_doorbell doorbells[RDMA_CONNS_MAX];
-	struct rdma_counts counts;
+	struct transport_counts counts;
 };
 
 void rdma_group_init(struct rdma_group *group, struct rdma_peer *peer, bool may_write);

@@ -25,6 +25,13 @@ transport_rdma_new(struct transport **ret_t)
 	return TRANSPORT_E_CANT;
 }
 
+void
+transport_rdma_set(struct transport *t, unsigned conns_per_peer)
+{
+	(void)t;
+	(void)conns_per_peer;
+}
+
 int
 rdma_serve_new(struct serve *serve, const char *addresses, struct rdma_serve **ret_rdma)
 {

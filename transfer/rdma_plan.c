@@ -111,7 +111,7 @@ rdma_plan_make(struct rdma *rdma, struct rdma_move *move, const struct rdma_nic 
 		lock_take(&rdma->lock);
 		move->nics = 1u << nic_index;
 		move->plan = RDMA_PLAN_DIRECT;
-		counter_add(&rdma->counts.n_loans, move->n_loans);
+		rdma->counts.n_loans += move->n_loans;
 		if (is_lent)
 			return true;
 	}

@@ -129,11 +129,11 @@ static void
 note_bytes(struct rdma *rdma, const struct rdma_move *move, uint64_t len)
 {
 	if (move->plan == RDMA_PLAN_STAGED)
-		counter_add(&rdma->counts.bytes_staged, len);
+		rdma->counts.bytes_staged += len;
 	else if (move->n_loans > 0)
-		counter_add(&rdma->counts.bytes_loaned, len);
+		rdma->counts.bytes_loaned += len;
 	else
-		counter_add(&rdma->counts.bytes_direct, len);
+		rdma->counts.bytes_direct += len;
 }
 
 static void

@@ -21,13 +21,24 @@
 
 struct transport;
 
+/* What a transport that registers memory tells of itself; since it was made. */
+struct transport_counts {
+	uint64_t bytes_direct; /* from and to memory that it was told of */
+	uint64_t bytes_staged; /* copied by way of its own memory, for nobody told of theirs */
+	uint64_t bytes_loaned; /* in memory that it registered for one op */
+	uint64_t n_loans;      /* such registrations */
+	uint64_t n_broken;     /* connections lost, with what was under way on them */
+	uint64_t n_passed;     /* ops left to the next transport */
+};
+
 enum transport_outcome {
 	TRANSPORT_E_CANT = 1, /* this target, or this kind of op on it, is not for this transport */
 };
 
 struct transport_ops {
-	const char *name; /* "tcp", also the word in configuration and counters */
-	bool cuts;        /* it sees to it that an op with must_cut is alone on its bytes (op.h) */
+	const char *name;     /* "tcp", also the word in configuration and counters */
+	bool reaches_devices; /* slices may lie in a dmabuf */
+	bool cuts; /* it sees to it that an op with must_cut is alone on its bytes (op.h) */
 
 	/*
 	 * submit -- start one move.
@@ -67,6 +78,9 @@ struct transport_ops {
 	 */
 	int (*learn)(struct transport *t, const struct memory *memory) MUST_CHECK;
 	void (*unlearn)(struct transport *t, const void *at);
+
+	/* counts -- may be NULL.  thread: any. */
+	void (*counts)(struct transport *t, struct transport_counts *ret_counts);
 
 	/* drop -- the last reference to target goes away: give back what is kept in its slot.  May
 	 * be NULL. */
@@ -115,5 +129,10 @@ int transport_tcp_new(struct transport **ret_t) MUST_CHECK;
 /* transport_rdma_new -- also where there is no device: then it can't move anything.
  * TRANSPORT_E_CANT: not built. */
 int transport_rdma_new(struct transport **ret_t) MUST_CHECK;
+
+/* transport_rdma_set -- so many queue pairs to each segment, 1 at first.  Before any submit.
+ * needs: 1 <= conns_per_peer <= TRANSPORT_RDMA_CONNS_MAX. */
+#define TRANSPORT_RDMA_CONNS_MAX 4
+void transport_rdma_set(struct transport *t, unsigned conns_per_peer);
 
 #endif

@@ -530,7 +530,7 @@ default_engine__falls_back_from_shm_to_tcp_when_it_may_not_map(void **state)
 	engine_target_unref(w->engine, take(&w->target));
 	engine_free(w->engine);
 	assert_int_equal(engine_new(clock_real(), &w->engine), 0);
-	assert_int_equal(engine_add_default(w->engine), 0);
+	assert_int_equal(engine_add_default(w->engine, 1), 0);
 	world_target(w, serve_endpoint(w->serve));
 	op = op_for(w, OP_READ, &token, &s, 333);
 

@@ -94,7 +94,7 @@ make_all(struct engine **ret_engine, struct target **ret_target)
 	int r = engine_new(clock_real(), ret_engine);
 
 	if (r == 0)
-		r = engine_add_default(*ret_engine);
+		r = engine_add_default(*ret_engine, 1);
 	if (r == 0)
 		r = engine_target(*ret_engine, &desc, ret_target);
 	return r;

@@ -3,10 +3,20 @@
 # Each tests/unit/test_NOUN.c is one cmocka program, linked with every library:
 # the linker takes what it needs.  tests/sim is one program, tests/fuzz one a message.
 
+# The fake devices: their objects stand in front of the real libraries wherever they are linked.
+if(TIFFIN_RDMA)
+  file(GLOB FAKE_VERBS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/mock/verbs/*.c)
+  add_library(fake_verbs OBJECT ${FAKE_VERBS})
+endif()
+
 if(CMOCKA_FOUND)
   file(GLOB UNIT_TESTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c)
   foreach(source ${UNIT_TESTS})
     get_filename_component(name ${source} NAME_WE)
+    file(STRINGS ${source} fakes_verbs REGEX "^#include \"tests/mock/verbs/fake\\.h\"")
+    if(fakes_verbs AND NOT TIFFIN_RDMA)
+      continue()
+    endif()
     add_executable(${name} ${source})
     if(name MATCHES "^test_master_") # master and core have functions of the same names
       target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA tiffin_master)
@@ -18,6 +28,9 @@ if(CMOCKA_FOUND)
     if(fails_allocs)
       target_link_options(${name} PRIVATE
         -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=aligned_alloc,--wrap=slab_alloc)
+    endif()
+    if(fakes_verbs)
+      target_link_libraries(${name} PRIVATE fake_verbs)
     endif()
     if(name STREQUAL "test_program") # its write() fails when it is told to
       target_link_options(${name} PRIVATE -Wl,--wrap=write)

@@ -460,7 +460,7 @@ recv_head(struct tcp_conn *conn, bool *ret_has_moved)
 
 /* recv_bytes -- of the op `in`; result as above.  No lock held. */
 static int
-recv_bytes(struct tcp_conn *conn, bool may_wait, bool *ret_has_moved)
+recv_bytes(struct tcp *tcp, struct tcp_conn *conn, bool may_wait, bool *ret_has_moved)
 {
 	struct tcp_in *in = &conn->in;
 	struct op *op = in->op;
@@ -491,6 +491,10 @@ recv_bytes(struct tcp_conn *conn, bool may_wait, bool *ret_has_moved)
 			op->crc = crc_of(op->crc, iov[i].iov_base, len_i);
 			left -= len_i;
 		}
+		/* A peer that lets its bytes drip keeps nobody here: there are deadlines. */
+		if (op->done_bytes < op->len_bytes &&
+		    ((uint64_t)n < len || now_of(tcp) >= op->deadline_ns))
+			return 0;
 	}
 	return 1;
 }
@@ -546,7 +550,8 @@ recv_step(struct tcp *tcp, struct tcp_conn *conn, bool may_wait, bool *ret_has_m
 	int r;
 
 	lock_drop(&tcp->lock);
-	r = op == NULL ? recv_head(conn, ret_has_moved) : recv_bytes(conn, may_wait, ret_has_moved);
+	r = op == NULL ? recv_head(conn, ret_has_moved)
+		       : recv_bytes(tcp, conn, may_wait, ret_has_moved);
 	lock_take(&tcp->lock);
 	if (r <= 0)
 		return r;

@@ -9,6 +9,10 @@ foreach(name test_store_fault test_store_crash test_store_full)
   endif()
 endforeach()
 
+if(TARGET test_tcp_proxy)
+  target_sources(test_tcp_proxy PRIVATE ${CMAKE_SOURCE_DIR}/tests/fault/proxy.c)
+endif()
+
 # Programs that fail when they are told to: see run.sh.
 add_library(tiffin_fault SHARED tests/fault/shim.c tests/fault/page.c)
 set_target_properties(tiffin_fault PROPERTIES PREFIX "")

@@ -239,11 +239,11 @@ books_rest(struct master *master, const struct replica *rep, const struct rest_t
 }
 
 static void
-drop_stored(struct master *master, struct object *object, struct replica *rep,
-	    enum replica_state to)
+drop_stored(struct master *master, struct replica *rep, enum replica_state to, struct tenant *payer)
 {
+	struct object *object = rep->object;
 	struct rest_terms terms = {
-		.tenant = object->tenant,
+		.tenant = payer,
 		.until_ms = num_max(object->lease_until_ms, master->leases_of_before_ms),
 		.batch = master->batch,
 		.now_ms = master->now_ms,
@@ -268,12 +268,12 @@ books_scrap(struct master *master, struct object *object, enum replica_state to)
 	}
 	ghost_end_rounds(master, object);
 	while (object->replicas != NULL)
-		drop_stored(master, object, object->replicas, to);
+		drop_stored(master, object->replicas, to, object->tenant);
 	object_free(object);
 }
 
 void
-books_part(struct master *master, struct object *object, struct replica *rep)
+books_part(struct master *master, struct object *object, struct replica *rep, bool is_moved)
 {
 	struct segment *segment = rep->segment;
 
@@ -282,9 +282,10 @@ books_part(struct master *master, struct object *object, struct replica *rep)
 	counter_sub(&master->counters.object_bytes, object->len_bytes);
 	object->batch = master->batch;
 	segment->leave_until_ms = num_max(segment->leave_until_ms, object->lease_until_ms);
-	if (!lease_runs(object, master->now_ms) || ghost_make_of(master, object, rep) < 0) {
+	if (!lease_runs(object, master->now_ms) ||
+	    ghost_make_of(master, object, rep, is_moved) < 0) {
 		ghost_end_rounds(master, object);
-		drop_stored(master, object, rep, REPLICA_REMOVED);
+		drop_stored(master, rep, REPLICA_REMOVED, is_moved ? NULL : object->tenant);
 		return;
 	}
 	lease_break(master, object);
@@ -336,7 +337,7 @@ books_lose(struct master *master, struct replica *rep)
 		return err_up(r);
 	counter_sub(&master->counters.object_bytes, object->len_bytes);
 	ghost_end_rounds(master, object);
-	drop_stored(master, object, rep, REPLICA_FAILED);
+	drop_stored(master, rep, REPLICA_FAILED, object->tenant);
 	return 0;
 }
 

@@ -99,10 +99,11 @@ int books_lose(struct master *master, struct replica *rep) MUST_CHECK;
 /*
  * books_part -- one COMPLETE copy leaves an object that has others; the record is the caller's.
  *
+ * is_moved  another one took its place, and is charged instead (tenant.h).
  * needs:   ghost_has_room().
  * While a lease on it runs, that copy stays as a ghost of its own (ghost.h).
  */
-void books_part(struct master *master, struct object *object, struct replica *rep);
+void books_part(struct master *master, struct object *object, struct replica *rep, bool is_moved);
 
 /* books_pin -- as struct object.pinned_until_s; 0: not pinned.  0 or -ENOMEM. */
 int books_pin(struct master *master, struct object *object, uint32_t until_s) MUST_CHECK;

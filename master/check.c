@@ -32,7 +32,7 @@ struct tally {
 /* A tenant's ledger, counted anew; nobody's has tenant NULL. */
 struct recount {
 	const struct tenant *tenant;
-	uint64_t charged_bytes, resting_bytes, gated_bytes;
+	uint64_t charged_bytes, resting_bytes, gated_bytes, moving_bytes;
 	uint64_t n_objects, n_with_bytes, bytes, n_puts, n_clients;
 };
 
@@ -270,7 +270,9 @@ recount_segments(const struct master *master, struct recount *count)
 		list_each(&segment->replicas, link) {
 			const struct replica *rep = list_of(link, struct replica, at_segment);
 
-			if (rep->object->tenant == count->tenant)
+			if (rep->object->is_of_move && rep->object->tenant == count->tenant)
+				count->moving_bytes += replica_room_bytes(rep);
+			if (object_payer(rep->object) == count->tenant)
 				count->charged_bytes += replica_room_bytes(rep);
 		}
 		list_each(&segment->rests, link) {
@@ -354,6 +356,7 @@ check_tenant(const struct master *master, const struct tenant *tenant)
 	assert(tenant->charged_bytes == anew.charged_bytes);
 	assert(tenant->resting_bytes == anew.resting_bytes);
 	assert(tenant->gated_bytes == anew.gated_bytes);
+	assert(tenant->moving_bytes == anew.moving_bytes);
 	assert(tenant->n_objects == anew.n_objects && tenant->bytes == anew.bytes);
 	assert(tenant->n_puts == anew.n_puts && tenant->n_clients == anew.n_clients);
 	index_check(tenant->index);

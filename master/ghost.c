@@ -160,7 +160,8 @@ ghost_make(struct master *master, struct object *object)
 }
 
 int
-ghost_make_of(struct master *master, const struct object *object, const struct replica *rep)
+ghost_make_of(struct master *master, const struct object *object, const struct replica *rep,
+	      bool is_of_move)
 {
 	struct object *ghost;
 	struct replica *copy;
@@ -176,6 +177,7 @@ ghost_make_of(struct master *master, const struct object *object, const struct r
 	ghost->lease_until_ms = object->lease_until_ms;
 	ghost->lease_id = object->lease_id;
 	ghost->n_holders = object->n_holders;
+	ghost->is_of_move = is_of_move;
 	r = object_add_replica(ghost, rep->segment, replica_extents(rep), rep->n_extents, &copy);
 	if (r < 0) {
 		object_free(ghost);
@@ -199,7 +201,7 @@ ghost_drop(struct master *master, struct replica *rep)
 {
 	struct object *object = rep->object;
 	struct rest_terms terms = {
-		.tenant = object->tenant,
+		.tenant = object_payer(object),
 		.until_ms = master->leases_of_before_ms,
 		.batch = object->batch,
 		.now_ms = master->now_ms,

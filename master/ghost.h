@@ -48,8 +48,8 @@ int ghost_make(struct master *master, struct object *object) MUST_CHECK;
  * needs:   ghost_has_room().
  * result:  0 or -ENOMEM, then nothing has changed.
  */
-int ghost_make_of(struct master *master, const struct object *object,
-		  const struct replica *rep) MUST_CHECK;
+int ghost_make_of(struct master *master, const struct object *object, const struct replica *rep,
+		  bool is_of_move) MUST_CHECK;
 
 /* ghost_has_room -- may one more copy of it part, and its readers go on? */
 bool ghost_has_room(const struct master *master, const struct object *object);

@@ -117,6 +117,15 @@ object_set_attr(struct object *object, const uint8_t *attr, size_t attr_len)
 	return 0;
 }
 
+static void
+charge(struct object *object, uint64_t room_bytes)
+{
+	if (object->is_of_move)
+		object->tenant->moving_bytes += room_bytes;
+	else
+		tenant_charge(object->tenant, room_bytes);
+}
+
 int
 object_add_replica(struct object *object, struct segment *segment, const struct extent *extents,
 		   uint32_t n_extents, struct replica **ret_rep)
@@ -145,7 +154,7 @@ object_add_replica(struct object *object, struct segment *segment, const struct 
 	}
 	*end = rep;
 	object->n_replicas++;
-	tenant_charge(object->tenant, replica_room_bytes(rep));
+	charge(object, replica_room_bytes(rep));
 	*ret_rep = rep;
 	return 0;
 }
@@ -161,7 +170,7 @@ object_drop_replica(struct object *object, struct replica *rep)
 	}
 	*at = rep->next;
 	object->n_replicas--;
-	tenant_discharge(object->tenant, replica_room_bytes(rep));
+	charge(object, 0 - replica_room_bytes(rep));
 	replica_fini(rep);
 	if (!rep->is_embedded)
 		free(rep);

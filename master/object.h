@@ -44,7 +44,8 @@ struct object {
 	uint8_t n_replicas;
 	bool has_crc;
 	bool is_indexed : 1, is_ghost : 1;
-	bool is_again : 1; /* used again since it was put (ages.h) */
+	bool is_again : 1;   /* used again since it was put (ages.h) */
+	bool is_of_move : 1; /* its room is the store's own, not its tenant's (tenant.h) */
 	struct replica *replicas;
 
 	struct replica first; /* most objects have one copy */
@@ -80,6 +81,13 @@ object_fetch(struct key *key)
 
 	__builtin_prefetch(object, 1);
 	__builtin_prefetch(&object->first);
+}
+
+/* object_payer -- who is charged with its room; NULL: nobody is. */
+static inline struct tenant *
+object_payer(const struct object *object)
+{
+	return object->is_of_move ? NULL : object->tenant;
 }
 
 /* object_new -- without replicas.  0 or -ENOMEM. */

@@ -121,6 +121,8 @@ put_open_copy(struct master *master, struct task *task, const struct copy_wish *
 	if (r == 0)
 		r = object_new(of->tenant, master->next_object_id, of->key.bytes, of->key.len_bytes,
 			       &object);
+	if (r == 0)
+		object->is_of_move = task->kind == TASK_MOVE;
 	if (r == 0 && map_put(&master->puts_by_id, object->id, put) < 0)
 		r = err_new(-ENOMEM);
 	if (r == 0) {

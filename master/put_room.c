@@ -73,7 +73,7 @@ void
 put_drop_copy(struct master *master, struct put *put, struct replica *rep, bool is_quiet)
 {
 	struct rest_terms terms = {
-		.tenant = put->object->tenant,
+		.tenant = object_payer(put->object),
 		.writer_id = put->client->id,
 		.now_ms = master->now_ms,
 		.has_claim = true,

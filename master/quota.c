@@ -89,7 +89,7 @@ leased_bytes(const struct master *master, const struct tenant *tenant)
 
 		if (n++ >= LOOKS_MAX)
 			break;
-		if (object->tenant == tenant)
+		if (object_payer(object) == tenant)
 			bytes += object_room_bytes(object);
 	}
 	return bytes;

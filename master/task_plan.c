@@ -88,7 +88,7 @@ let_go(struct master *master, struct task *task, struct object *object, struct r
 		books_rewind(master, mark);
 		return false;
 	}
-	books_part(master, object, from);
+	books_part(master, object, from, /* is_moved= */ false);
 	return true;
 }
 
@@ -121,7 +121,8 @@ plan_one(struct master *master, struct task *task)
 		task_pointless(master, task, object == NULL ? STATUS_NOT_FOUND : STATUS_NO_COPY);
 		return;
 	}
-	if (!tenant_has_room(object->tenant, num_align_up(object->len_bytes, ALLOC_GRAIN))) {
+	if (task->kind == TASK_COPY &&
+	    !tenant_has_room(object->tenant, num_align_up(object->len_bytes, ALLOC_GRAIN))) {
 		task_retry(master, task, STATUS_QUOTA_EXCEEDED);
 		return;
 	}

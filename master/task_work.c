@@ -153,7 +153,7 @@ land(struct master *master, struct task *task, struct object *object)
 	object->batch = master->batch;
 	counter_add(&master->counters.object_bytes, object->len_bytes);
 	if (from != NULL)
-		books_part(master, object, from);
+		books_part(master, object, from, /* is_moved= */ true);
 	return 0;
 }
 
@@ -162,7 +162,18 @@ static void
 give_up(struct master *master, struct task *task, uint32_t reason, bool is_quiet)
 {
 	task_drop_put(master, task, is_quiet);
-	task_retry(master, task, reason == STATUS_BAD_CHECKSUM ? reason : STATUS_UNREACHABLE);
+	task_retry(master, task,
+		   reason == STATUS_BAD_CHECKSUM || reason == STATUS_QUOTA_EXCEEDED
+			   ? reason
+			   : STATUS_UNREACHABLE);
+}
+
+/* A move whose old copy was lost on the way is one copy more. */
+static bool
+has_room_to_land(const struct task *task, const struct object *object)
+{
+	return task->kind == TASK_COPY || object_copy_on(object, task->from_id) != NULL ||
+	       tenant_has_room(object->tenant, replica_room_bytes(task->put->object->replicas));
 }
 
 static uint32_t
@@ -202,5 +213,9 @@ task_report(struct master *master, struct client *client, const struct rec_work_
 	}
 	if (task->put->object->replicas->segment->state != SEGMENT_OK)
 		return STATUS_UNAVAILABLE; /* nobody knows whether the bytes are there */
+	if (!has_room_to_land(task, object)) {
+		give_up(master, task, STATUS_QUOTA_EXCEEDED, /* is_quiet= */ true);
+		return STATUS_QUOTA_EXCEEDED;
+	}
 	return land(master, task, object) < 0 ? STATUS_UNAVAILABLE : STATUS_OK;
 }

@@ -172,7 +172,7 @@ bool
 tenant_is_empty(const struct tenant *tenant)
 {
 	return tenant->n_objects == 0 && tenant->n_puts == 0 && tenant->charged_bytes == 0 &&
-	       tenant->n_clients == 0;
+	       tenant->moving_bytes == 0 && tenant->n_clients == 0;
 }
 
 void

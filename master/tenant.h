@@ -17,9 +17,16 @@
  *                                                   |
  *                            quarantine is over, or the segment is gone --> charged no more
  *
- * So the tenants' charges, and what rests since before a restart and is nobody's, are together what
- * the segments have taken.  As an object counts what is in the index, and each put under way, also
- * one that is to replace an object.
+ * A move needs room twice for a while, and leaves its tenant with no more than it had.  What it
+ * needs beside that is the store's own, so that a tenant at its quota can be moved, and nobody can
+ * put into what a move has freed before it is free:
+ *
+ *      the new place    the store's --the copy lands--> charged
+ *      the old place    charged     --the copy lands--> the store's, until it may be used again
+ *
+ * So the tenants' charges, and what is the store's own or rests since before a restart, are
+ * together what the segments have taken.  As an object counts what is in the index, and each put
+ * under way, also one that is to replace an object.
  *
  * Quotas are judged where room is taken (place.h) and where a put begins (put.h).  A quota that is
  * lowered below what is there takes nothing away by itself and stops no reader: the next put makes
@@ -60,6 +67,7 @@ struct tenant {
 	uint64_t charged_bytes;    /* the ledger: see above */
 	uint64_t resting_bytes;    /* of those, in quarantine */
 	uint64_t gated_bytes;      /* of those, at gates: nobody knows how long */
+	uint64_t moving_bytes;     /* not charged: room of its objects' moves that does not rest */
 	struct tenant_quota quota;
 	struct ages ages;       /* its objects that have bytes */
 	struct tenants *all;    /* NULL: it stands alone (tests) */

@@ -42,7 +42,13 @@ same "after copy and move"
 t --json task | grep -q '"kind":"move"' || die "tiffin task does not tell of the move"
 check
 
-# Everything, with the master killed in the midst of it.
+# Everything, with the master killed in the midst of it; its tenant is at its quota, so that a copy is refused.
+charged() { t --json tenants | tr '{' '\n' | sed -n 's/.*"name":"default".*"charged_bytes":\([0-9]*\).*/\1/p'; }
+is_at_rest() { [ "$(t --json status | sed -n 's/.*"resting_bytes":\([0-9]*\).*/\1/p')" = 0 ]; }
+wait_for 20 is_at_rest || die "something rests still"
+quota=$(charged)
+t tenants put default --quota="$quota" || die "quota"
+t -q copy --wait k/2 p2 2>"$T/said" && die "a copy above the quota"
 t drain --concurrency=4 p1 || die "drain"
 is "its state" draining "$(state_of p1)"
 master_kill
@@ -50,7 +56,9 @@ master_start
 wait_for 60 sh -c "tiffin --json task | grep -q '\"kind\":\"drain\",\"state\":\"succeeded\"'" || die "the drain did not go on"
 is "copies left" 0 "$(on p1)"
 is "its state" drained "$(state_of p1)"
+[ "$(charged)" -le "$quota" ] || die "$(charged) bytes are charged, of a quota of $quota"
 same "after the drain"
+t tenants put default --quota=0 || die "no quota"
 check
 provider_stop p1
 same "without p1"

@@ -228,6 +228,104 @@ move__of_the_last_copy_to_a_full_place__keeps_the_copy(void **state)
 	assert_int_equal(end_get(c.user, "big").n_replicas, 1);
 }
 
+/* ---- at a quota ---- */
+
+static const struct tenant *
+at_quota(struct world *w, const struct cast *c, uint64_t bytes)
+{
+	assert_int_equal(end_tenant_put(c->user, "default", TENANT_SET_BYTES, bytes, 0), STATUS_OK);
+	return world_tenant(w, "default");
+}
+
+/* The room of the one object, and not a grain more. */
+#define ROOM (LEN / 512 * 512 + 512)
+
+static void
+move__of_a_tenant_at_its_quota__goes_through_and_never_exceeds_it(void **state)
+{
+	struct world *w = *state;
+	struct cast c = cast_of(w);
+	const struct tenant *tenant = at_quota(w, &c, ROOM);
+	struct rec_object_place place = end_get(c.user, "k");
+
+	assert_int_equal(tenant->charged_bytes, ROOM);
+	end_move(c.user, "k", 1, 2);
+	world_pass_ms(w, 10);
+	assert_int_equal(tenant->charged_bytes, ROOM);
+	assert_int_equal(tenant->moving_bytes, ROOM);
+	assert_int_equal(end_carry_out(c.b), STATUS_OK);
+
+	/* the old copy is read on, and then rests: that is the store's own */
+	for (int i = 0; i < 5; i++) {
+		world_pass_ms(w, 2000);
+		end_work(c.a);
+		end_work(c.b);
+		assert_int_equal(end_renew(c.user, place.object_id, place.lease_id), STATUS_OK);
+		assert_int_equal(tenant->charged_bytes, ROOM);
+		assert_int_equal(tenant->moving_bytes, ROOM);
+	}
+	assert_int_equal(end_put(c.user, "more", 1), 0);
+	world_pass_ms(w, 6000);
+	assert_int_equal(tenant->charged_bytes, ROOM);
+	assert_int_equal(tenant->moving_bytes, 0);
+	assert_int_equal(alloc_used_bytes(seg(w, 1)->alloc), 0);
+}
+
+static void
+copy__of_a_tenant_at_its_quota__is_one_more_than_it_may_have(void **state)
+{
+	struct world *w = *state;
+	struct cast c = cast_of(w);
+	const struct tenant *tenant = at_quota(w, &c, 2 * ROOM - 1);
+	uint64_t id = end_copy(c.user, "k", 2).task_id;
+
+	for (unsigned i = 0; i < 60; i++) {
+		world_pass_ms(w, 1000);
+		end_work(c.a);
+		end_work(c.b);
+		end_ping(c.user);
+	}
+	assert_int_equal(end_task(c.user, id).state, TASK_FAILED);
+	assert_int_equal(end_task(c.user, id).reason, STATUS_QUOTA_EXCEEDED);
+	assert_int_equal(tenant->charged_bytes, ROOM);
+}
+
+/* Of two copies one moves, and is lost on the way: what would land is one more again. */
+static void
+move__whose_old_copy_is_lost_on_the_way__lands_only_within_the_quota(void **state)
+{
+	struct world *w = *state;
+	struct cast c = cast_of(w);
+	struct end *third = world_join(w, 3);
+	struct rep_fetch_tasks rep;
+	struct rec_id gone = {2};
+	struct rep_unmount_segment left;
+	const struct tenant *tenant;
+	uint64_t task_id, put_id;
+
+	(void)end_copy(c.user, "k", 2);
+	assert_int_equal(end_carry_out(c.b), STATUS_OK);
+	assert_int_equal(end_mount(third, 3, 1, 8 * MIB), STATUS_OK);
+	end_work(third);
+	tenant = at_quota(w, &c, 2 * ROOM);
+
+	end_move(c.user, "k", 2, 3);
+	rep = end_fetch(third);
+	assert_int_equal(rep.n_works, 1);
+	task_id = rep.works[0].task_id;
+	put_id = rep.works[0].to[0].object_id;
+	assert_int_equal(ASK(c.b, unmount_segment, &left, .n_segments = 1, .segments = &gone),
+			 STATUS_OK);
+	world_pass_ms(w, 6000);
+	assert_true(end_put(c.user, "more", LEN) != 0);
+
+	assert_int_equal(end_report(third, task_id, put_id, STATUS_OK), STATUS_QUOTA_EXCEEDED);
+	world_pass_ms(w, 1000);
+	assert_int_equal(tenant->charged_bytes, 2 * ROOM);
+	assert_int_equal(tenant->moving_bytes, 0);
+	assert_int_equal(end_get(c.user, "k").n_replicas, 1);
+}
+
 /* ---- many ---- */
 
 static void
@@ -311,6 +409,9 @@ main(void)
 			segment__of_a_younger_ghost_leaves__ends_the_older_rounds_and_not_the_younger),
 		WORLD_TEST(move__again_and_again_under_readers__waits_when_there_are_enough_ghosts),
 		WORLD_TEST(move__of_the_last_copy_to_a_full_place__keeps_the_copy),
+		WORLD_TEST(move__of_a_tenant_at_its_quota__goes_through_and_never_exceeds_it),
+		WORLD_TEST(copy__of_a_tenant_at_its_quota__is_one_more_than_it_may_have),
+		WORLD_TEST(move__whose_old_copy_is_lost_on_the_way__lands_only_within_the_quota),
 		WORLD_TEST(query__walks_all_tasks_by_id_with_a_cursor),
 		WORLD_TEST(tasks__more_than_a_worker_takes_at_once__are_carried_out_in_turn),
 		WORLD_TEST(ended_tasks__are_forgotten_after_a_while__in_the_books_too),

@@ -98,7 +98,8 @@ mount_say(struct tiffin_client *client, const struct mount *mount, bool is_again
 	ask_init(&ask, client);
 	client->link->ops->session(client->link, &session);
 	rec.master_epoch = session.master_epoch;
-	rec.former_epoch = lent_remember(mount->lent, session.master_epoch);
+	rec.former_epoch = lent_remember(mount->lent, session.master_epoch, session.lease_ms);
+	rec.former_lease_ms = lent_longest_lease_ms(mount->lent);
 	rec.writers = writers;
 	if (!is_again && lent->was_adopted)
 		note_adopted(client);

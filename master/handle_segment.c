@@ -22,7 +22,8 @@ is_sound(const struct rec_segment_lent *lent)
 {
 	return lent->segment_id != 0 && lent->segment_id <= INT64_MAX && lent->segment_epoch != 0 &&
 	       lent->segment_epoch <= INT64_MAX && segment_size_is_sound(lent->size_bytes) &&
-	       lent->medium >= MEDIUM_DRAM && lent->medium <= MEDIUM_NOF;
+	       lent->medium >= MEDIUM_DRAM && lent->medium <= MEDIUM_NOF &&
+	       lent->former_lease_ms <= LEASE_MS_MAX;
 }
 
 static int

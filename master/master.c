@@ -172,6 +172,7 @@ master_free(struct master *master)
 	for (size_t i = 0; i < master->changes.n; i++)
 		free(master->changes.at[i]);
 	vec_fini(&master->changes);
+	vec_fini(&master->cleared);
 	for (int i = 0; i < POOLS; i++)
 		vec_fini(&master->pools[i].segments);
 	quarantine_fini(&master->quarantine);

@@ -107,6 +107,13 @@ struct parked {
 	struct buf payload;
 };
 
+/* Memory that was doubted: nobody reads there any more by what a former master promised. */
+#define CLEARED_MAX 256
+
+struct cleared {
+	uint64_t segment_id, segment_epoch, former_epoch;
+};
+
 struct master {
 	const struct clock *clock;
 	struct rand *rand;
@@ -133,6 +140,10 @@ struct master {
 					 the books */
 	uint64_t leases_of_before_ms; /* until then a reader may hold a lease from before this start
 				       */
+
+	uint64_t long_leases_until_ms; /* until then such a lease may run that its books never knew
+					*/
+	VEC(struct cleared) cleared;
 
 	struct tenants tenants;
 	struct map objects;     /* object id -> struct object in the index */

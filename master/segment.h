@@ -84,6 +84,8 @@ struct segment {
 
 	uint64_t trusted_epoch; /* AWAY: the books are right about it only if no later master had it
 				 */
+	uint64_t
+		doubted_epoch; /* LEAVING: under which it was lent last, when that is why; else 0 */
 	uint64_t away_since_ms;
 	uint64_t leave_until_ms;    /* LEAVING: the last promise on its bytes that was ever given */
 	bool is_remade;             /* LEAVING: its id has other bytes by now, those nobody reads */

@@ -175,14 +175,57 @@ take_over(struct master *master, struct client *client, struct segment *segment,
 }
 
 /*
+ * learn_leases -- of a master that these books never knew, by the memory's word.
+ *
+ * They are in the books with the mount, so that the next start waits for them, too.
+ * gives:   *ret_until_ms: when the last of them is over.
+ */
+static int
+learn_leases(struct master *master, const struct rec_segment_lent *lent, uint64_t *ret_until_ms)
+{
+	uint64_t lease_ms = num_max(master->longest_lease_ms, (uint64_t)lent->former_lease_ms);
+	struct record record = {.kind = RECORD_LONGEST_LEASE, .count = lease_ms};
+	int r = 0;
+
+	if (lease_ms > master->longest_lease_ms)
+		r = books_journal(master, &record);
+	if (r < 0)
+		return err_up(r);
+	*ret_until_ms = master->now_ms + 2 * lease_ms;
+	master->longest_lease_ms = lease_ms;
+	if (lease_ms > master->limits.lease_ms)
+		master->long_leases_until_ms = num_max(master->long_leases_until_ms, *ret_until_ms);
+	return 0;
+}
+
+/* was_cleared -- since this master began that memory has been out of everybody's hands, for long
+ * enough. */
+static bool
+was_cleared(struct master *master, const struct rec_segment_lent *lent)
+{
+	for (size_t i = 0; i < master->cleared.n; i++) {
+		const struct cleared *cleared = &master->cleared.at[i];
+
+		if (cleared->segment_id != lent->segment_id ||
+		    cleared->segment_epoch != lent->segment_epoch ||
+		    cleared->former_epoch != lent->former_epoch)
+			continue;
+		master->cleared.at[i] = master->cleared.at[--master->cleared.n];
+		return true;
+	}
+	return false;
+}
+
+/*
  * Memory that we know nothing of may be known to others: who writes there under grants that were
  * forgotten with it, and who reads there under a lease of another master's books.
  */
 static int
 mount_new(struct master *master, struct client *client, const struct rec_segment_lent *lent)
 {
-	bool is_of_before = lent->former_epoch != 0 && lent->former_epoch != master->epoch;
-	uint64_t rest_ms = is_of_before ? 2 * master->longest_lease_ms : 0;
+	bool is_of_before = lent->former_epoch != 0 && lent->former_epoch != master->epoch &&
+			    !was_cleared(master, lent);
+	uint64_t until_ms = master->now_ms;
 	cleanup_with(segment_free_at) struct segment *segment = NULL;
 	struct segment_words words = words_of(lent);
 	int r = segment_new(&words, &segment);
@@ -197,15 +240,17 @@ mount_new(struct master *master, struct client *client, const struct rec_segment
 	r = map_put(&master->segments, segment->id, segment);
 	if (r < 0)
 		return err_new(r);
-	r = journal_segment(master, segment, client->id);
+	r = is_of_before ? learn_leases(master, lent, &until_ms) : 0;
+	if (r == 0)
+		r = journal_segment(master, segment, client->id);
 	if (r < 0) {
 		map_take(&master->segments, segment->id);
 		return err_up(r);
 	}
 	list_push_back(&master->all_segments, &segment->at_master);
 	counter_add(&master->counters.segments, 1);
-	if (lent->n_writers > 0 || rest_ms > 0) {
-		r = quarantine_whole(&master->quarantine, segment, master->now_ms + rest_ms);
+	if (lent->n_writers > 0 || is_of_before) {
+		r = quarantine_whole(&master->quarantine, segment, until_ms);
 		if (r < 0) {
 			segment_leave(master, take(&segment));
 			return err_up(r);
@@ -257,6 +302,29 @@ may_replace(const struct segment *segment, const struct client *client)
 	       segment->client->peer == NULL;
 }
 
+/* doubt -- it leaves, and may come back when nobody can be reading what the books don't know of. */
+static int
+doubt(struct master *master, struct segment *segment, const struct rec_segment_lent *lent)
+{
+	uint64_t until_ms;
+	int r = learn_leases(master, lent, &until_ms);
+
+	if (r < 0)
+		return err_up(r);
+	log_event(LOG_WARN, "segment_newer_than_books",
+		  "segment=%" PRIu64 " name=%s replicas=%zu lent_under=%" PRIu64
+		  " trusted=%" PRIu64,
+		  segment->id, segment->name, segment->n_replicas, lent->former_epoch,
+		  num_min(segment->trusted_epoch, master->epoch));
+	event_tell(master, EVENT_segment_doubted, segment->id,
+		   "%s with %zu objects, lent under epoch %" PRIu64, segment->name,
+		   segment->n_replicas, lent->former_epoch);
+	segment->doubted_epoch = lent->former_epoch;
+	segment->leave_until_ms = num_max(segment->leave_until_ms, until_ms);
+	segment_leave(master, segment);
+	return MOUNT_E_LATER;
+}
+
 int
 segment_mount(struct master *master, struct client *client, const struct rec_segment_lent *lent)
 {
@@ -285,18 +353,8 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 			same->is_remade = true;
 		return MOUNT_E_LATER;
 	}
-	if (same != NULL && !is_as_the_books_say(master, same, lent)) {
-		log_event(LOG_WARN, "segment_newer_than_books",
-			  "segment=%" PRIu64 " name=%s replicas=%zu lent_under=%" PRIu64
-			  " trusted=%" PRIu64,
-			  same->id, same->name, same->n_replicas, lent->former_epoch,
-			  num_min(same->trusted_epoch, master->epoch));
-		event_tell(master, EVENT_segment_doubted, same->id,
-			   "%s with %zu objects, lent under epoch %" PRIu64, same->name,
-			   same->n_replicas, lent->former_epoch);
-		segment_leave(master, same);
-		return MOUNT_E_LATER;
-	}
+	if (same != NULL && !is_as_the_books_say(master, same, lent))
+		return doubt(master, same, lent);
 	return same != NULL ? err_up(mount_again(master, client, same, lent))
 			    : err_up(mount_new(master, client, lent));
 }

@@ -149,6 +149,10 @@ forget_segment(struct master *master, struct segment *segment)
 	log_event(LOG_INFO, "segment_gone", "segment=%" PRIu64 " name=%s", segment->id,
 		  segment->name);
 	event_tell(master, EVENT_segment_gone, segment->id, "%s", segment->name);
+	if (segment->doubted_epoch != 0 && !segment->is_remade && master->cleared.n < CLEARED_MAX)
+		(void)vec_push(&master->cleared,
+			       ((struct cleared){segment->id, segment->epoch,
+						 segment->doubted_epoch})); /* else it rests */
 	map_take(&master->segments, segment->id);
 	counter_sub(&master->counters.segments, 1);
 	segment_free(segment);
@@ -239,7 +243,8 @@ forget_long_leases(struct master *master)
 	struct record record = {.kind = RECORD_LONGEST_LEASE, .count = master->limits.lease_ms};
 
 	if (master->longest_lease_ms == master->limits.lease_ms ||
-	    master->now_ms < master->leases_of_before_ms || books_journal(master, &record) < 0)
+	    master->now_ms < master->leases_of_before_ms ||
+	    master->now_ms < master->long_leases_until_ms || books_journal(master, &record) < 0)
 		return;
 	master->longest_lease_ms = master->limits.lease_ms;
 }

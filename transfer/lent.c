@@ -79,7 +79,7 @@ header_write(struct lent *lent, struct rand *rand)
 	header->segment_id = lent->segment_id;
 	header->epoch = lent->epoch;
 	header->size_bytes = lent->size_bytes;
-	header->zero = 0;
+	header->lease_ms = 0;
 	atomic_store(&header->fence, 1);
 	header->magic = LENT_MAGIC;
 	header->crc = header_crc(header);
@@ -365,10 +365,13 @@ lent_close(struct lent *lent)
 
 /* Whenever we are killed, the page says no less than what may be. */
 uint64_t
-lent_remember(struct lent *lent, uint64_t master_epoch)
+lent_remember(struct lent *lent, uint64_t master_epoch, uint32_t lease_ms)
 {
 	struct lent_header *header = lent->header;
 
+	if (lease_ms > header->lease_ms)
+		header->lease_ms = lease_ms;
+	atomic_signal_fence(memory_order_seq_cst);
 	if (master_epoch != header->told_epoch) {
 		header->master_epoch = num_max(header->master_epoch, header->told_epoch);
 		atomic_signal_fence(memory_order_seq_cst);
@@ -377,6 +380,12 @@ lent_remember(struct lent *lent, uint64_t master_epoch)
 			lent_disk_note(lent);
 	}
 	return header->master_epoch;
+}
+
+uint32_t
+lent_longest_lease_ms(const struct lent *lent)
+{
+	return lent->header->lease_ms;
 }
 
 void

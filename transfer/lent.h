@@ -103,10 +103,15 @@ int lent_reopen(const struct lent *lent, bool is_writable, int *ret_fd) MUST_CHE
  * from then on, though its answer may never come.
  *
  * master_epoch  0: not known, and what is remembered stays.
+ * lease_ms      the longest that it may grant.
  * gives:   the greatest epoch of another master that gave out its room, or may have; until
  *          lent_has_master() the same again for the same master.  0: none.
  */
-uint64_t lent_remember(struct lent *lent, uint64_t master_epoch);
+uint64_t lent_remember(struct lent *lent, uint64_t master_epoch, uint32_t lease_ms);
+
+/* lent_longest_lease_ms -- of all masters that were remembered in this life of its bytes.  It never
+ * falls: how long the lease runs that somebody holds is nothing that memory can tell. */
+uint32_t lent_longest_lease_ms(const struct lent *lent);
 
 /* lent_has_master -- the master that was remembered last has said that it has the segment: those
  * before it count no more. */

@@ -5,7 +5,7 @@
  * host.
  *
  *      0                32          40      48             56     64                   4096
- *      | who the bytes are | crc,zero | fence | master_epoch | told_epoch | processes that may
+ *      | who the bytes are | crc,lease | fence | master_epoch | told_epoch | processes that may
  * write here
  * |
  *
@@ -15,7 +15,7 @@
  *
  * Books can be older than bytes, when a backup of them was put back.  So the
  * memory itself remembers the last master that gave out room in it, or may
- * have done so.
+ * have done so, and the longest lease that any master may have granted on it.
  */
 #ifndef TRANSFER_LENT_HEADER_H
 #define TRANSFER_LENT_HEADER_H
@@ -38,7 +38,8 @@ struct lent_writer {
 struct lent_header {
 	uint32_t magic, version;
 	uint64_t segment_id, epoch, size_bytes;
-	uint32_t crc, zero;     /* of what stands before */
+	uint32_t crc;      /* of what stands before */
+	uint32_t lease_ms; /* the longest that a master which was told of it may have granted */
 	_Atomic uint64_t fence; /* any process of this host reads it, its provider raises it */
 	uint64_t master_epoch;  /* of the last master that said it has it; 0: none yet */
 	uint64_t told_epoch;    /* of one that was to hear of it, and may have it; 0: none */

@@ -221,15 +221,37 @@ named__opened_again__remembers_the_last_master_that_lent_it(void **state)
 	struct lent *lent;
 
 	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
-	assert_int_equal(lent_remember(lent, 7), 0);
+	assert_int_equal(lent_remember(lent, 7, 5000), 0);
 	lent_has_master(lent);
-	assert_int_equal(lent_remember(lent, 0), 7); /* not known: it stays */
+	assert_int_equal(lent_remember(lent, 0, 5000), 7); /* not known: it stays */
 	lent_close(lent);
 	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
-	assert_int_equal(lent_remember(lent, 9), 7);
+	assert_int_equal(lent_remember(lent, 9, 5000), 7);
 	lent_close(lent);
 	assert_int_equal(open_named(p, SIZE, /* wipe= */ true, &lent), 0);
-	assert_int_equal(lent_remember(lent, 9), 0);
+	assert_int_equal(lent_remember(lent, 9, 5000), 0);
+	lent_close(lent);
+}
+
+/* What is told is written before: also of a master that never answered. */
+static void
+named__remembers_the_longest_lease_that_may_have_been_granted(void **state)
+{
+	struct place *p = *state;
+	struct lent *lent;
+
+	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
+	assert_int_equal(lent_longest_lease_ms(lent), 0);
+	lent_remember(lent, 7, 60000);
+	assert_int_equal(lent_longest_lease_ms(lent), 60000);
+	lent_remember(lent, 8, 1000);
+	lent_has_master(lent);
+	lent_close(lent);
+	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
+	assert_int_equal(lent_longest_lease_ms(lent), 60000);
+	lent_close(lent);
+	assert_int_equal(open_named(p, SIZE, /* wipe= */ true, &lent), 0);
+	assert_int_equal(lent_longest_lease_ms(lent), 0);
 	lent_close(lent);
 }
 
@@ -240,18 +262,19 @@ named__told_to_a_master_that_never_answered__remembers_the_one_before_it_too(voi
 	struct lent *lent;
 
 	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
-	assert_int_equal(lent_remember(lent, 7), 0);
+	assert_int_equal(lent_remember(lent, 7, 5000), 0);
 	lent_has_master(lent);
 
-	assert_int_equal(lent_remember(lent, 4), 7);
+	assert_int_equal(lent_remember(lent, 4, 5000), 7);
 	lent_close(lent);
 	assert_int_equal(open_named(p, SIZE, false, &lent), 0);
-	assert_int_equal(lent_remember(lent, 4), 7); /* said again: nothing has happened since */
-	assert_int_equal(lent_remember(lent, 5), 7);
+	assert_int_equal(lent_remember(lent, 4, 5000),
+			 7); /* said again: nothing has happened since */
+	assert_int_equal(lent_remember(lent, 5, 5000), 7);
 	lent_has_master(lent);
-	assert_int_equal(lent_remember(lent, 6), 5);
-	assert_int_equal(lent_remember(lent, 7), 6); /* that one may have given out room */
-	assert_int_equal(lent_remember(lent, 0), 7);
+	assert_int_equal(lent_remember(lent, 6, 5000), 5);
+	assert_int_equal(lent_remember(lent, 7, 5000), 6); /* that one may have given out room */
+	assert_int_equal(lent_remember(lent, 0, 5000), 7);
 	lent_close(lent);
 }
 
@@ -441,6 +464,7 @@ main(void)
 		T(fence__raises_the_word),
 		T(named__opened_again__has_the_same_id_epoch_and_bytes_and_a_new_secret),
 		T(named__opened_again__remembers_the_last_master_that_lent_it),
+		T(named__remembers_the_longest_lease_that_may_have_been_granted),
 		T(named__told_to_a_master_that_never_answered__remembers_the_one_before_it_too),
 		T(named__wiped__is_another_segment),
 		T(named__wiped__is_not_reached_by_those_who_still_have_the_old_one_mapped),

@@ -127,7 +127,7 @@ open__after_a_good_end__adopts_id_epoch_and_bytes(void **state)
 	uint64_t id = lent->segment_id, epoch = lent->epoch;
 
 	put_byte(lent, 77);
-	assert_int_equal(lent_remember(lent, 5), 0);
+	assert_int_equal(lent_remember(lent, 5, 5000), 0);
 	lent_has_master(lent);
 	lent_close(lent);
 	lent = opened(p, (struct how){0});
@@ -136,7 +136,7 @@ open__after_a_good_end__adopts_id_epoch_and_bytes(void **state)
 	assert_int_equal(lent->segment_id, id);
 	assert_int_equal(lent->epoch, epoch);
 	assert_int_equal(get_byte(lent), 77);
-	assert_int_equal(lent_remember(lent, 6), 5);
+	assert_int_equal(lent_remember(lent, 6, 5000), 5);
 	lent_close(lent);
 }
 
@@ -182,7 +182,7 @@ open__after_a_stop_of_the_machine__begins_a_new_life(void **state)
 	assert_true(lent->was_lost);
 	assert_false(lent->was_adopted);
 	assert_true(lent->segment_id != id && lent->epoch != epoch);
-	assert_true(lent_remember(lent, 9) != 0); /* others may know this room */
+	assert_true(lent_remember(lent, 9, 5000) != 0); /* others may know this room */
 	lent_close(lent);
 }
 
@@ -316,7 +316,7 @@ remember__on_a_disk_that_fails__has_every_write_refused(void **state)
 	_Alignas(4096) uint8_t block[4096] = {0};
 
 	atomic_store(&lent->disk->is_failing, true);
-	(void)lent_remember(lent, 7);
+	(void)lent_remember(lent, 7, 5000);
 
 	assert_int_equal(disk_write(lent->disk, LENT_HEADER_BYTES, block, sizeof(block)), -EIO);
 	lent_close(lent);

@@ -24,9 +24,10 @@ run_sql(struct world *w, const char *sql)
 	sqlite3_close(conn);
 }
 
-/* mount_as -- the 64 MiB of segment 1, whose memory remembers a master of that epoch. */
+/* mount_of -- the 64 MiB of segment 1, whose memory remembers a master of that epoch, and how long
+ * the leases of masters were. */
 static uint32_t
-mount_as(struct end *end, uint64_t former_epoch)
+mount_of(struct end *end, uint64_t former_epoch, uint32_t former_lease_ms)
 {
 	struct rec_segment_lent lent = {
 		.segment_id = 1,
@@ -38,12 +39,19 @@ mount_as(struct end *end, uint64_t former_epoch)
 		.endpoint = span_of("shm:x", 5),
 		.former_epoch = former_epoch,
 		.master_epoch = end->world->master->epoch,
+		.former_lease_ms = former_lease_ms,
 	};
 	struct rep_mount_segment rep = {0};
 
 	assert_int_equal(ASK(end, mount_segment, &rep, .n_segments = 1, .segments = &lent),
 			 STATUS_OK);
 	return rep.fates[0].status;
+}
+
+static uint32_t
+mount_as(struct end *end, uint64_t former_epoch)
+{
+	return mount_of(end, former_epoch, (uint32_t)end->world->limits.lease_ms);
 }
 
 static uint32_t
@@ -192,9 +200,10 @@ dropped_segment__comes_back_empty__when_no_reader_of_before_can_be_left(void **s
 
 	assert_int_equal(mount_as(end, 1), STATUS_UNAVAILABLE);
 	world_pass_ms(w, 2 * w->limits.lease_ms - 100);
-	assert_int_equal(mount_as(end, w->master->epoch), STATUS_UNAVAILABLE);
+	assert_int_equal(mount_as(end, 1), STATUS_UNAVAILABLE);
 	world_pass_ms(w, 200);
-	assert_int_equal(mount_as(end, w->master->epoch), STATUS_OK);
+	assert_int_equal(mount_as(end, 1), STATUS_OK);
+	assert_int_equal(segment_find(w->master, 1)->resting_bytes, 0); /* it has rested enough */
 	assert_true(end_start(end, "new", 4096, 0, &status) != 0);
 }
 
@@ -210,6 +219,68 @@ unknown_memory_lent_by_another_master__rests_for_its_readers(void **state)
 	world_pass_ms(w, 2 * w->limits.lease_ms + 100);
 	assert_int_equal(segment_find(w->master, 1)->resting_bytes, 0);
 	assert_true(end_start(end, "new", 4096, 0, &status) != 0);
+}
+
+static void
+pass_and_ping(struct end *end, uint64_t len_ms)
+{
+	for (; len_ms > 0; len_ms -= num_min(len_ms, 1000)) {
+		world_pass_ms(end->world, num_min(len_ms, 1000));
+		end_ping(end);
+	}
+}
+
+/* The books are older than a master that granted longer leases than any they know of. */
+static void
+dropped_segment__whose_memory_knows_of_longer_leases__stays_away_until_those_are_over(void **state)
+{
+	struct world *w = *state;
+	struct end *end = put_back(w, ONLINE);
+
+	assert_int_equal(mount_of(end, 1, 60000), STATUS_UNAVAILABLE);
+	pass_and_ping(end, 2 * 60000 - 100);
+	assert_int_equal(mount_of(end, 1, 60000), STATUS_UNAVAILABLE);
+	pass_and_ping(end, 200);
+	assert_int_equal(mount_of(end, 1, 60000), STATUS_OK);
+	assert_int_equal(segment_find(w->master, 1)->resting_bytes, 0);
+}
+
+static void
+unknown_memory_with_longer_leases__rests_for_those__also_over_a_restart(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	assert_int_equal(mount_of(end, 77, 60000), STATUS_OK);
+	pass_and_ping(end, 60000);
+	assert_int_equal(segment_find(w->master, 1)->resting_bytes, 64 * MIB);
+	assert_int_equal(w->master->longest_lease_ms, 60000);
+	world_close(w);
+	assert_int_equal(world_open(w), 0);
+	end = world_join(w, 11);
+	assert_int_equal(mount_of(end, 1, 60000), STATUS_OK);
+	pass_and_ping(end, 119000);
+	assert_int_equal(segment_find(w->master, 1)->resting_bytes, 64 * MIB);
+	pass_and_ping(end, 2000);
+	assert_int_equal(segment_find(w->master, 1)->resting_bytes, 0);
+	assert_int_equal(w->master->longest_lease_ms, w->limits.lease_ms);
+
+	/* what memory says of itself for ever costs nothing where the books know better */
+	world_close(w);
+	assert_int_equal(world_open(w), 0);
+	end = world_join(w, 11);
+	assert_int_equal(mount_of(end, 2, 60000), STATUS_OK);
+	assert_int_equal(w->master->longest_lease_ms, w->limits.lease_ms);
+}
+
+static void
+lease_that_no_master_grants__is_refused_at_the_door(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	assert_int_equal(mount_of(end, 77, 600001), STATUS_INVALID);
+	assert_null(segment_find(w->master, 1));
 }
 
 static void
@@ -251,6 +322,9 @@ main(void)
 		T(memory_that_a_later_master_lent__is_doubted_without_any_backup),
 		T(dropped_segment__comes_back_empty__when_no_reader_of_before_can_be_left),
 		T(unknown_memory_lent_by_another_master__rests_for_its_readers),
+		T(dropped_segment__whose_memory_knows_of_longer_leases__stays_away_until_those_are_over),
+		T(unknown_memory_with_longer_leases__rests_for_those__also_over_a_restart),
+		T(lease_that_no_master_grants__is_refused_at_the_door),
 		T(mount__meant_for_another_master__is_to_be_said_again),
 	};
 

@@ -116,6 +116,12 @@ open_qp(struct rdma_conn *conn)
 		if (rdma_create_qp(conn->id, conn->nic->pd, &asked) != 0)
 			return err_new(errno > 0 ? -errno : -EIO);
 	}
+	/* Devices hold back what is more than the peer answers at once; of iWARP's, not every one
+	 * goes on with it. */
+	conn->reads_max =
+		conn->nic->verbs->device->transport_type == IBV_TRANSPORT_IWARP
+			? (unsigned)num_max(num_min(device->max_qp_init_rd_atom, READS_AT_ONCE), 1)
+			: RDMA_DEPTH;
 	conn->can_inline = asked.cap.max_inline_data >= WIRE_REQUEST_BYTES;
 	conn->max_sges = sges;
 	conn->max_read_sges =
@@ -218,8 +224,10 @@ rdma_conn_hear(struct rdma *rdma, struct rdma_conn *conn, enum wire_status *ret_
 /* ---- requests ---- */
 
 bool
-rdma_conn_has_room(const struct rdma_conn *conn)
+rdma_conn_has_room(const struct rdma_conn *conn, enum op_kind kind)
 {
+	if (kind == OP_READ && conn->n_reads >= conn->reads_max)
+		return false;
 	return conn->n_filled - conn->n_retired < RDMA_DEPTH - RDMA_ASKS;
 }
 
@@ -234,6 +242,7 @@ rdma_conn_add(struct rdma_conn *conn, struct rdma_doorbell *doorbell, const stru
 
 	conn->ring[id % RDMA_DEPTH] = *wr;
 	conn->out_bytes += wr->len_bytes;
+	conn->n_reads += wr->move->op->kind == OP_READ;
 	*request = (struct ibv_send_wr){
 		.wr_id = id,
 		.sg_list = doorbell->sges[i],
@@ -313,8 +322,10 @@ retire(struct rdma *rdma, struct rdma_conn *conn, uint64_t id)
 
 		conn->out_bytes -= wr.len_bytes;
 		len_bytes += wr.len_bytes;
-		if (wr.move != NULL)
-			rdma_group_retired(rdma, conn, &wr);
+		if (wr.move == NULL)
+			continue;
+		conn->n_reads -= wr.move->op->kind == OP_READ;
+		rdma_group_retired(rdma, conn, &wr);
 	}
 	return len_bytes;
 }

@@ -91,7 +91,8 @@ struct rdma_conn {
 	struct rdma_conn_page *page; /* registered: SHOWs and their answers */
 	struct ibv_mr *page_mr;
 	unsigned max_sges, max_read_sges;
-	bool can_inline; /* a SHOW */
+	unsigned reads_max, n_reads; /* READs that may be, and are, under way */
+	bool can_inline;             /* a SHOW */
 	uint8_t hello[RDMA_HELLO_BYTES];
 	struct rdma_welcome welcome; /* when UP */
 	bool was_tried;              /* in this life */
@@ -123,8 +124,8 @@ enum rdma_news {
 enum rdma_news rdma_conn_hear(struct rdma *rdma, struct rdma_conn *conn,
 			      enum wire_status *ret_status);
 
-/* rdma_conn_has_room -- for one more request?  A few are kept for SHOWs. */
-bool rdma_conn_has_room(const struct rdma_conn *conn);
+/* rdma_conn_has_room -- for one more request of that kind?  A few places are kept for SHOWs. */
+bool rdma_conn_has_room(const struct rdma_conn *conn, enum op_kind kind);
 
 /*
  * rdma_conn_add -- one more request in the doorbell, which is this connection's until it is rung.

@@ -34,7 +34,7 @@ rdma_post_copy(struct op_cursor *cursor, uint8_t *bytes, uint64_t len_bytes, boo
 static bool
 may_take(const struct rdma_conn *conn, const struct rdma_move *move, uint64_t len_bytes)
 {
-	if (conn->state != RDMA_UP || !rdma_conn_has_room(conn))
+	if (conn->state != RDMA_UP || !rdma_conn_has_room(conn, move->op->kind))
 		return false;
 	if (move->plan == RDMA_PLAN_DIRECT && (move->nics & 1u << conn->nic_index) == 0)
 		return false;

@@ -196,14 +196,20 @@ count_object(struct master *master, const struct object *object, int sign)
 
 /* Its key has left the index already. */
 static void
-leave_books(struct master *master, struct object *object)
+leave_lists(struct master *master, struct object *object)
 {
 	map_take(&master->objects, object->id);
 	ages_leave(object);
 	object->is_indexed = false;
+	count_object(master, object, -1);
+}
+
+static void
+leave_books(struct master *master, struct object *object)
+{
+	leave_lists(master, object);
 	gone_add(&master->gone, books_hash(master, object->key.bytes, object->key.len_bytes),
 		 master->batch);
-	count_object(master, object, -1);
 }
 
 int
@@ -326,12 +332,8 @@ books_lose(struct master *master, struct replica *rep)
 				.segment_id = rep->segment->id};
 	int r;
 
-	if (object->n_replicas == 1) {
-		r = books_remove(master, object, REPLICA_FAILED);
-		if (r == 0)
-			counter_add(&master->counters.objects_lost, 1);
-		return err_up(r);
-	}
+	assert(!object_needs(object, rep));
+
 	r = books_journal(master, &record);
 	if (r < 0)
 		return err_up(r);
@@ -339,6 +341,39 @@ books_lose(struct master *master, struct replica *rep)
 	ghost_end_rounds(master, object);
 	drop_stored(master, rep, REPLICA_FAILED, object->tenant);
 	return 0;
+}
+
+/* Its extents go nowhere: their segment leaves with them. */
+static void
+drop_void(struct master *master, struct object *object, struct replica *rep)
+{
+	ghost_end_rounds(master, object);
+	replica_move(rep, REPLICA_FAILED);
+	object_drop_replica(object, rep);
+}
+
+/* Who misses its key hears what is committed: that needs no note of what has gone. */
+void
+books_void(struct master *master, struct replica *rep)
+{
+	struct object *object = rep->object;
+	struct key *key;
+
+	assert(object->is_indexed && segment_is_void(rep->segment));
+	assert(rep->segment->gone_batch <= master->progress.committed);
+
+	if (object->n_replicas > 1) {
+		counter_sub(&master->counters.object_bytes, object->len_bytes);
+		drop_void(master, object, rep);
+		return;
+	}
+	books_changed(master, CHANGE_REMOVED, object);
+	key = index_take(object->tenant->index, object->key.bytes, object->key.len_bytes);
+	assert(key == &object->key);
+	leave_lists(master, object);
+	drop_void(master, object, rep);
+	object_free(object);
+	counter_add(&master->counters.objects_lost, 1);
 }
 
 int

@@ -93,8 +93,15 @@ void books_scrap(struct master *master, struct object *object, enum replica_stat
 /* books_remove -- record and withdraw.  0 or -ENOMEM. */
 int books_remove(struct master *master, struct object *object, enum replica_state to) MUST_CHECK;
 
-/* books_lose -- one copy is gone with its segment; the object goes with its last.  0 or -ENOMEM. */
+/* books_lose -- one copy goes; needs: not object_needs().  0 or -ENOMEM. */
 int books_lose(struct master *master, struct replica *rep) MUST_CHECK;
+
+/*
+ * books_void -- one copy is gone with its segment; the object goes with its last.
+ *
+ * needs:   the segment is void, and the record that says so is committed: no further one is needed.
+ */
+void books_void(struct master *master, struct replica *rep);
 
 /*
  * books_part -- one COMPLETE copy leaves an object that has others; the record is the caller's.

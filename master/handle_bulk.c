@@ -247,8 +247,8 @@ clear_one(struct peer *peer, struct span key, uint64_t segment_id)
 		return STATUS_NOT_FOUND;
 	if (lease_runs(object, master->now_ms))
 		return STATUS_HAS_LEASE;
-	r = rep == NULL || object->n_replicas == 1 ? books_remove(master, object, REPLICA_REMOVED)
-						   : books_lose(master, rep);
+	r = rep == NULL || object_needs(object, rep) ? books_remove(master, object, REPLICA_REMOVED)
+						     : books_lose(master, rep);
 	if (r < 0)
 		return STATUS_UNAVAILABLE;
 	counter_add(&master->counters.removes, 1);

@@ -30,8 +30,7 @@ enum record_kind {
 	RECORD_OBJECT_ATTR,
 	RECORD_REPLICA_REMOVE, /* one copy of several is gone */
 	RECORD_SEGMENT_ADD,    /* mounted, or mounted again with other words */
-	RECORD_SEGMENT_REMOVE, /* and all replicas on it: the loop removes those by their own
-				  records first */
+	RECORD_SEGMENT_REMOVE, /* SEGMENT_GONE came before, and the store has cleared its rows */
 	RECORD_CHUNK_OPEN, /* space of this chunk may be being written by puts that are not stored
 			    */
 	RECORD_CHUNK_CLOSE,
@@ -46,6 +45,7 @@ enum record_kind {
 	RECORD_JOB_REMOVE,
 	RECORD_REPLICA_ADD,        /* an object has one more copy */
 	RECORD_LONGEST_LEASE = 20, /* leases longer than count ms are over */
+	RECORD_SEGMENT_GONE,       /* all copies on it are void, and objects that have no others */
 };
 
 /* What the books keep of a task (task.h); its key stands in the record. */
@@ -68,7 +68,7 @@ struct job_row {
 	uint64_t ids[2 * JOB_SEGMENTS_MAX]; /* segments, then targets */
 };
 
-#define RECORD_KIND_MAX 20 /* for a look at what was written; a switch names each kind */
+#define RECORD_KIND_MAX 21 /* for a look at what was written; a switch names each kind */
 
 struct replica_record {
 	uint64_t segment_id;

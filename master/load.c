@@ -305,6 +305,7 @@ load_record(void *arg, const struct record *record)
 	case RECORD_OBJECT_PIN:
 	case RECORD_REPLICA_REMOVE:
 	case RECORD_SEGMENT_REMOVE:
+	case RECORD_SEGMENT_GONE:
 	case RECORD_CHUNK_CLOSE:
 	case RECORD_NEXT_OBJECT_ID:
 	case RECORD_TENANT_REMOVE:

@@ -189,6 +189,24 @@ object_is_readable(const struct object *object)
 }
 
 bool
+object_is_void(const struct object *object)
+{
+	object_each_replica(object, rep)
+		if (!segment_is_void(rep->segment))
+			return false;
+	return object->len_bytes > 0;
+}
+
+bool
+object_needs(const struct object *object, const struct replica *rep)
+{
+	object_each_replica(object, other)
+		if (other != rep && !segment_is_void(other->segment))
+			return false;
+	return true;
+}
+
+bool
 object_is_in_touch(const struct object *object)
 {
 	object_each_replica(object, rep)

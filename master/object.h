@@ -121,6 +121,13 @@ void object_drop_replica(struct object *object, struct replica *rep);
  * read). */
 bool object_is_readable(const struct object *object);
 
+/* object_is_void -- it has bytes, and every copy of them lies on a segment that is void: it is no
+ * object any more, and leaves soon. */
+bool object_is_void(const struct object *object);
+
+/* object_needs -- without that copy it would be no object any more. */
+bool object_needs(const struct object *object, const struct replica *rep);
+
 /* object_is_in_touch -- the provider of some copy has been heard of late. */
 bool object_is_in_touch(const struct object *object);
 

@@ -270,8 +270,9 @@ journal_object(struct master *master, const struct object *object, const struct 
 	};
 
 	object_each_replica(object, rep)
-		replicas[record.n_replicas++] = (struct replica_record){
-			rep->segment->id, rep->n_extents, replica_extents(rep)};
+		if (!segment_is_void(rep->segment))
+			replicas[record.n_replicas++] = (struct replica_record){
+				rep->segment->id, rep->n_extents, replica_extents(rep)};
 	return books_journal(master, &record);
 }
 

@@ -9,8 +9,11 @@
  *      start -> AWAY ----> LEAVING -> (gone)
  *               (known from the books, its provider has not come back yet)
  *
- * LEAVING lasts until every promise on its bytes is over: the same memory may be
- * mounted anew at once, and would be handed out under the eyes of its readers.
+ * LEAVING begins with one record that says that all copies there are void; once that is
+ * committed they are forgotten in small steps, without further records, while the store clears
+ * their rows at its own pace (store_gone.c).  It lasts until both have done so, and until every
+ * promise on its bytes is over: the same memory may be mounted anew at once, and would be handed
+ * out under the eyes of its readers.
  *
  * Besides, a segment may be drained (job.h): readable, but no new data is put there, and
  * what it has moves away.
@@ -87,8 +90,9 @@ struct segment {
 	uint64_t
 		doubted_epoch; /* LEAVING: under which it was lent last, when that is why; else 0 */
 	uint64_t away_since_ms;
-	uint64_t leave_until_ms;    /* LEAVING: the last promise on its bytes that was ever given */
-	bool is_remade;             /* LEAVING: its id has other bytes by now, those nobody reads */
+	uint64_t leave_until_ms; /* LEAVING: the last promise on its bytes that was ever given */
+	uint64_t gone_batch; /* of the journal, from which on its copies are void; 0: none yet */
+	bool is_remade;      /* LEAVING: its id has other bytes by now, those nobody reads */
 	struct list_link at_master; /* all segments */
 	struct list_link at_client;
 };
@@ -122,6 +126,14 @@ static inline bool
 segment_is_here(const struct segment *segment)
 {
 	return segment->state == SEGMENT_OK || segment->state == SEGMENT_SUSPECT;
+}
+
+/* segment_is_void -- the books say that it is lost with all that lies there: no record may name a
+ * copy on it any more. */
+static inline bool
+segment_is_void(const struct segment *segment)
+{
+	return segment->gone_batch != 0;
 }
 
 /* segment_is_placeable -- may new data go there? */

@@ -92,8 +92,9 @@ void store_want_sync(struct store *store);
 struct store_progress {
 	uint64_t committed, synced; /* batches up to here */
 	bool is_stalled;            /* the last commit failed and is being tried again */
-	bool is_full;  /* the disk is full and the reserve in use: send removals only */
-	char why[256]; /* while stalled */
+	bool is_full;     /* the disk is full and the reserve in use: send removals only */
+	bool is_clearing; /* a committed SEGMENT_GONE has left rows that are not cleared yet */
+	char why[256];    /* while stalled */
 };
 void store_progress(struct store *store, struct store_progress *ret_progress);
 

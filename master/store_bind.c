@@ -25,6 +25,12 @@ bind_u64(sqlite3_stmt *stmt, int at, uint64_t v)
 	assert(rc == SQLITE_OK);
 }
 
+void
+store_bind_id(struct store_db *db, enum store_statement statement, int at, uint64_t id)
+{
+	bind_u64(db->stmts[statement], at, id);
+}
+
 /* Bytes stay where they lie until the statement has run. */
 static void
 bind_blob(sqlite3_stmt *stmt, int at, const uint8_t *bytes, size_t len_bytes)
@@ -200,7 +206,7 @@ replica_remove(struct store_db *db, const struct record *record)
 	return with_id(db, STMT_extent_remove, replica_id);
 }
 
-/* The lowest number that no copy of the object has. */
+/* The lowest number that no copy of the object has; void ones are cleared away. */
 static int
 free_slot(struct store_db *db, uint64_t object_id, uint64_t *ret_replica_id)
 {
@@ -222,8 +228,10 @@ static int
 replica_add(struct store_db *db, const struct record *record)
 {
 	uint64_t replica_id;
-	int rc = free_slot(db, record->object_id, &replica_id);
+	int rc = store_gone_clear(db, record->object_id, record->object_id);
 
+	if (rc == SQLITE_OK)
+		rc = free_slot(db, record->object_id, &replica_id);
 	return rc == SQLITE_OK ? add_replica(db, replica_id, &record->replicas[0]) : rc;
 }
 
@@ -373,6 +381,8 @@ store_apply(struct store_db *db, const struct record *record)
 		return replica_remove(db, record);
 	case RECORD_SEGMENT_ADD:
 		return segment_add(db, record);
+	case RECORD_SEGMENT_GONE:
+		return with_id(db, STMT_segment_gone, record->segment_id);
 	case RECORD_SEGMENT_REMOVE:
 		return segment_remove(db, record->segment_id);
 	case RECORD_CHUNK_OPEN:

@@ -9,6 +9,7 @@
  *      store_db.c       a connection: settings, statements, words for its errors
  *      store_bind.c     a record becomes rows
  *      store_sum.c      and what they are summed up to
+ *      store_gone.c     the rows of segments that are lost, cleared away in steps
  *      store_load.c     rows become records
  *      store_feed.c     and go from the thread that reads to the one that builds
  *      store_thread.c   commit, sync, checkpoint, try again
@@ -50,6 +51,11 @@
 	STATEMENT(segment_add, ":segment_id:epoch:client_id:medium:len_bytes:mounted_at_ms"        \
 			       ":name:host:endpoint:drain")                                        \
 	STATEMENT(segment_remove, ":segment_id")                                                   \
+	STATEMENT(segment_gone, ":segment_id")                                                     \
+	STATEMENT(gone_next, ":after_id:n_objects")                                                \
+	STATEMENT(gone_extents, ":first_id:last_id")                                               \
+	STATEMENT(gone_objects, ":first_id:last_id")                                               \
+	STATEMENT(gone_replicas, ":first_id:last_id")                                              \
 	STATEMENT(chunk_open, ":segment_id:chunk")                                                 \
 	STATEMENT(chunk_close, ":segment_id:chunk")                                                \
 	STATEMENT(chunk_close_all, ":segment_id")                                                  \
@@ -105,6 +111,24 @@ int store_db_errno(int rc);
 
 /* store_apply -- all rows of one record, within a transaction.  rc. */
 int store_apply(struct store_db *db, const struct record *record);
+
+/* store_bind_id -- parameter `at` of a statement. */
+void store_bind_id(struct store_db *db, enum store_statement statement, int at, uint64_t id);
+
+/* store_gone_clear -- void copies of the objects from first_id to last_id, and objects that have no
+ * others.  rc. */
+int store_gone_clear(struct store_db *db, uint64_t first_id, uint64_t last_id);
+
+/*
+ * store_gone_step -- the same of the next few objects behind *after_id, which is moved on.
+ *
+ * gives:   *ret_is_over: there were none.
+ * result:  rc.
+ */
+int store_gone_step(struct store_db *db, uint64_t *after_id, bool *ret_is_over);
+
+/* store_gone_clear_all -- at a start: all of them, and the segments' own rows.  rc. */
+int store_gone_clear_all(sqlite3 *conn);
 
 /* ---- the files beside the database ------------------------------------------------ */
 
@@ -177,6 +201,10 @@ struct store {
 	uint64_t ckpt_frames;    /* of those, when the last checkpoint was made */
 	uint64_t wal_top_frames; /* the longest it has been since it was truncated */
 	uint64_t here_again_ns;  /* no batch is committed by store_submit() before */
+	bool group_has_gone;     /* a segment, with the transaction at hand */
+	bool is_clearing;        /* rows of gone segments are left (store_gone.c) */
+	uint64_t clear_after_id; /* up to that object they are cleared */
+	uint64_t clear_at_ns;    /* the next step is not made before */
 	bool is_here;            /* this one is: its caller needs no waking */
 	bool must_rewrite; /* an I/O error: what was written since is not trusted to be synced */
 	bool has_warned;   /* that a reader holds up the checkpoint */

@@ -413,6 +413,8 @@ enter(const struct opening *opening)
 	if (r == 0)
 		r = check_pages(opening);
 	if (r == 0)
+		r = judge(opening, store_gone_clear_all(opening->store->db.conn), "clear it");
+	if (r == 0)
 		r = put_back(opening);
 	if (r == 0)
 		r = start(opening);

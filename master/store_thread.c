@@ -38,7 +38,8 @@
 #define RETRY_MAX_NS      NS_PER_S
 #define UPKEEP_NS         NS_PER_S /* between attempts that failed, and before idle counts as idle */
 #define CKPT_FRAMES       2048u    /* a PASSIVE checkpoint so often: 8 MiB */
-#define FLUSH_ATTEMPTS    100      /* when closing over a disk that fails: about 5 s */
+#define CLEAR_REST        4 /* so much longer than a step of clearing took is the next one later */
+#define FLUSH_ATTEMPTS    100 /* when closing over a disk that fails: about 5 s */
 
 static uint64_t
 cpu_ns(void)
@@ -144,6 +145,7 @@ apply_group(struct store *store, uint64_t *ret_n_records)
 	int rc = SQLITE_OK;
 
 	*ret_n_records = 0;
+	store->group_has_gone = false;
 	list_each(&store->group, link) {
 		const struct journal *journal = &list_of(link, struct store_batch, at)->journal;
 		struct record record;
@@ -151,6 +153,7 @@ apply_group(struct store *store, uint64_t *ret_n_records)
 
 		while (rc == SQLITE_OK && journal_next(journal, &at, &scratch, &record)) {
 			rc = store_apply(&store->db, &record);
+			store->group_has_gone |= record.kind == RECORD_SEGMENT_GONE;
 			(*ret_n_records)++;
 		}
 	}
@@ -226,6 +229,11 @@ publish(struct store *store, bool is_synced, uint64_t n_records)
 		store->unsynced_at_ns = store->commit_at_ns;
 	if (is_synced)
 		store->synced = store->committed;
+	if (store->group_has_gone) {
+		store->is_clearing = true;
+		store->clear_after_id =
+			0; /* its rows lie among those that were gone through, too */
+	}
 
 	lock_take(&store->lock);
 	list_each_safe(&store->group, link) {
@@ -237,6 +245,7 @@ publish(struct store *store, bool is_synced, uint64_t n_records)
 	}
 	store->progress.committed = store->committed;
 	store->progress.synced = store->synced;
+	store->progress.is_clearing = store->is_clearing;
 	store->counts.n_commits++;
 	store->counts.n_records += n_records;
 	store->counts.n_syncs += is_synced;
@@ -381,6 +390,50 @@ store_watch_wal(struct store *store)
 	sqlite3_wal_hook(store->db.conn, note_wal, store);
 }
 
+/* ---- segments that are gone (store_gone.c) ----------------------------------------------- */
+
+static bool
+may_clear(const struct store *store)
+{
+	return store->is_clearing && list_is_empty(&store->group) && !store->must_rewrite;
+}
+
+static uint64_t
+clear_due_ns(const struct store *store)
+{
+	return num_max(store->clear_at_ns, store->retry_at_ns);
+}
+
+/* One step, then rest for longer than that took: it is in nobody's way. */
+static void
+clear_some(struct store *store)
+{
+	uint64_t from_ns = now_ns(store), took_ns;
+	struct store_db *db = &store->db;
+	bool is_over = false;
+	int rc = store_db_exec(db, STMT_transaction_begin);
+
+	if (rc == SQLITE_OK)
+		rc = store_gone_step(db, &store->clear_after_id, &is_over);
+	if (rc == SQLITE_OK)
+		rc = store_db_exec(db, STMT_transaction_commit);
+	if (rc != SQLITE_OK) {
+		store->clear_after_id = 0; /* what was rolled back is done again */
+		note_failure(store, rc, "write");
+		return;
+	}
+	note_success(store);
+	took_ns = now_ns(store) - from_ns;
+	store->clear_at_ns = store->config.is_inline ? 0 : from_ns + CLEAR_REST * took_ns;
+	store->is_clearing = !is_over;
+	if (!is_over)
+		return;
+	lock_take(&store->lock);
+	store->progress.is_clearing = false;
+	lock_drop(&store->lock);
+	wake(store);
+}
+
 /* ---- what is due -------------------------------------------------------------------------- */
 
 /* has_grown -- by so much since the last checkpoint that a PASSIVE one is worth it. */
@@ -466,6 +519,8 @@ next_due(const struct store *store)
 	}
 	if (store->files.is_full)
 		due = num_min(due, until(now, store->reserve_at_ns));
+	if (may_clear(store))
+		due = num_min(due, until(now, clear_due_ns(store)));
 	return due;
 }
 
@@ -504,6 +559,8 @@ store_work(struct store *store)
 		       !store->must_rewrite && (group_wants_sync(store) || is_sync_due(store)));
 	if (list_is_empty(&store->group) && now_ns(store) >= store->retry_at_ns)
 		upkeep_sync(store);
+	if (may_clear(store) && now_ns(store) >= clear_due_ns(store))
+		clear_some(store);
 	upkeep_wal(store);
 	upkeep_reserve(store);
 

@@ -7,6 +7,7 @@
  *      heard                   silent longest               SUSPECT, then lost
  *      strangers               without a client longest     hung up on
  *      puts                    lease ends first             fails; its extents wait for the fence
+ *      all_segments, LEAVING   nothing said yet             void, by one record
  *      all_segments, LEAVING   each replica on it           is lost; then the segment is gone
  *      all_segments, AWAY      away for too long            LEAVING
  *      ghosts                  lease is over                extents rest
@@ -25,8 +26,9 @@
 #include "transfer/base/num.h"
 
 #define PUTS_A_TURN      512
-#define REPLICAS_A_TURN  24 /* whoever asks meanwhile waits for these: some 50 us */
-#define BATCHES_AHEAD    64 /* of the store */
+#define REPLICAS_A_TURN  64    /* of a lost segment: whoever asks meanwhile waits for these, */
+#define REPLICAS_A_STEP  4     /* or for these, in a turn in which somebody has asked already, */
+#define LOSE_NS          15000 /* and hardly longer than that */
 #define RESTS_A_TURN     128
 #define STRANGERS_A_TURN 64
 #define CLIENTS_A_TURN   64
@@ -125,18 +127,17 @@ sweep_puts(struct master *master)
 
 /* ---- segments ---- */
 
-static int
+static void
 lose(struct master *master, struct replica *rep)
 {
 	struct object *object = rep->object;
 
 	if (object->is_indexed)
-		return books_lose(master, rep);
-	if (object->is_ghost)
+		books_void(master, rep);
+	else if (object->is_ghost)
 		ghost_drop(master, rep);
 	else
 		put_lose_replica(master, map_get(&master->puts_by_id, object->id), rep);
-	return 0;
 }
 
 static void
@@ -158,11 +159,35 @@ forget_segment(struct master *master, struct segment *segment)
 	segment_free(segment);
 }
 
-/* What is put meanwhile waits until the store has come through all that was handed to it before. */
+/* The books give up all that lies there, by one record.  Gives whether that is committed. */
 static bool
-is_far_ahead(const struct master *master)
+is_given_up(struct master *master, struct segment *segment)
 {
-	return master->batch > master->progress.committed + BATCHES_AHEAD;
+	struct record record = {.kind = RECORD_SEGMENT_GONE, .segment_id = segment->id};
+
+	if (!segment_is_void(segment) && books_journal(master, &record) == 0)
+		segment->gone_batch = master->batch;
+	return segment_is_void(segment) && segment->gone_batch <= master->progress.committed;
+}
+
+/* A step, and more of them while nobody asks for anything and it takes no longer than that. */
+static void
+lose_some(struct master *master, struct segment *segment)
+{
+	unsigned most = master->lap_ns == 0 ? REPLICAS_A_TURN : REPLICAS_A_STEP;
+	uint64_t end_ns = clock_ns(master->clock) + LOSE_NS;
+
+	for (unsigned n = 1; n <= most && segment->n_replicas > 0; n++) {
+		struct replica *rep =
+			list_of(list_first(&segment->replicas), struct replica, at_segment);
+
+		/* until just now it could be promised, or a promise be renewed */
+		segment->leave_until_ms =
+			num_max(segment->leave_until_ms, rep->object->lease_until_ms);
+		lose(master, rep);
+		if (n % REPLICAS_A_STEP == 0 && clock_ns(master->clock) >= end_ns)
+			return;
+	}
 }
 
 /* How soon it wants the next turn. */
@@ -179,22 +204,15 @@ sweep_segment(struct master *master, struct segment *segment)
 	}
 	if (segment->state != SEGMENT_LEAVING || master->progress.is_stalled)
 		return TURN_MS_IDLE;
-	if (is_far_ahead(master))
+	if (!is_given_up(master, segment))
 		return TURN_MS_BUSY;
-	for (unsigned n = 0; n < REPLICAS_A_TURN && segment->n_replicas > 0; n++) {
-		struct replica *rep =
-			list_of(list_first(&segment->replicas), struct replica, at_segment);
-
-		/* until just now it could be promised, or a promise be renewed */
-		segment->leave_until_ms =
-			num_max(segment->leave_until_ms, rep->object->lease_until_ms);
-		if (lose(master, rep) < 0)
-			return TURN_MS_IDLE;
-	}
+	lose_some(master, segment);
 	if (segment->n_replicas > 0 || !quarantine_drop(&master->quarantine, segment, RESTS_A_TURN))
 		return TURN_MS_HURRIED;
 	if (!segment->is_remade && master->now_ms < segment->leave_until_ms)
 		return TURN_MS_IDLE;
+	if (master->progress.is_clearing)
+		return TURN_MS_IDLE; /* its rows are to go before the id can come back */
 	forget_segment(master, segment);
 	return TURN_MS_IDLE;
 }

@@ -202,7 +202,7 @@ task_report(struct master *master, struct client *client, const struct rec_work_
 		return STATUS_OK;
 	}
 	object = map_get(&master->objects, task->object_id);
-	if (object == NULL) {
+	if (object == NULL || object_is_void(object)) {
 		task_drop_put(master, task, /* is_quiet= */ true);
 		task_pointless(master, task, STATUS_NOT_FOUND);
 		return STATUS_NOT_FOUND;

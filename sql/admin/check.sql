@@ -60,6 +60,7 @@ SELECT 'a value is out of range', segment_id, 'segment'
     OR len_bytes <= 0
     OR mounted_at_ms < 0
     OR drain NOT BETWEEN 0 AND 2
+    OR is_gone NOT BETWEEN 0 AND 1
 
 UNION ALL
 SELECT 'a value is out of range', task_id, 'task'
@@ -216,6 +217,11 @@ SELECT 'the tenant default is not number 1', 1, 'a store always has it'
 UNION ALL
 SELECT 'two objects have one key', max(object_id), 'and ' || min(object_id)
   FROM object
+ WHERE NOT EXISTS (SELECT 1
+                     FROM replica
+                     JOIN segment USING (segment_id)
+                    WHERE is_gone = 1 -- what lies there alone is no object any more
+                      AND replica_id BETWEEN object_id * 8 AND object_id * 8 + 7)
  GROUP BY tenant_id, key
 HAVING count(*) > 1
 

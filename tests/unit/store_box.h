@@ -34,8 +34,9 @@
 #include "transfer/base/num.h"
 #include "transfer/base/rand.h"
 
-#define STORY_BATCHES 30u
-#define STORY_OBJECTS 256u
+#define STORY_BATCHES  30u
+#define STORY_OBJECTS  256u
+#define STORY_LODGINGS 99u /* a segment that is lost, and comes again */
 
 struct box {
 	char dir[64], path[96], why[512];
@@ -315,6 +316,59 @@ box_story_task(struct box *box, unsigned k)
 	box_add(box, &(struct record){.kind = RECORD_JOB_REMOVE, .object_id = id - 1});
 }
 
+/* An object of its own kind: its first copy on that segment, perhaps another on segment 1. */
+static inline void
+box_story_lodger(struct box *box, uint64_t segment_id, uint8_t n_replicas, uint32_t n_extents)
+{
+	uint64_t id = box->next_id++;
+	struct extent runs[8];
+	struct replica_record replicas[2] = {{segment_id, n_extents, runs}, {1, n_extents, runs}};
+	char key[32];
+	int len = snprintf(key, sizeof(key), "lodger-%llu", (unsigned long long)id);
+
+	for (uint32_t i = 0; i < n_extents; i++)
+		runs[i] = (struct extent){id * 65536 + i * 8192ull, 1000};
+	box_add(box, &(struct record){.kind = RECORD_OBJECT_ADD,
+				      .object_id = id,
+				      .tenant_id = 1,
+				      .len_bytes = 1000ull * n_extents,
+				      .key = (const uint8_t *)key,
+				      .key_len = (uint16_t)len,
+				      .n_replicas = n_replicas,
+				      .replicas = replicas});
+}
+
+/* As the master does: the segment's end is not told before its rows are cleared, however the disk
+ * fails meanwhile. */
+static inline void
+box_await_clear(struct box *box)
+{
+	for (unsigned i = 0;
+	     i < 16 && (box_progress(box).committed < box->batch || box_progress(box).is_clearing);
+	     i++) {
+		clock_fake_advance_ms(&box->clock, 1100);
+		store_step(box->store);
+	}
+}
+
+/* A segment comes, is lost with what lies there, and comes again with other bytes. */
+static inline void
+box_story_gone(struct box *box, unsigned k)
+{
+	if (k == 6 || k == 12)
+		box_add_segment(box, STORY_LODGINGS);
+	if (k == 6 || k == 7 || k == 12)
+		for (unsigned i = 0; i < 6; i++)
+			box_story_lodger(box, STORY_LODGINGS, (uint8_t)(1 + i % 2), 1 + i % 3);
+	if (k == 9)
+		box_add(box, &(struct record){.kind = RECORD_SEGMENT_GONE,
+					      .segment_id = STORY_LODGINGS});
+	if (k != 11)
+		return;
+	box_await_clear(box);
+	box_add(box, &(struct record){.kind = RECORD_SEGMENT_REMOVE, .segment_id = STORY_LODGINGS});
+}
+
 /* box_story -- add the records of batch k, 1... */
 static inline void
 box_story(struct box *box, unsigned k)
@@ -351,6 +405,8 @@ box_story(struct box *box, unsigned k)
 		box_story_tenant(box, k);
 	if (k % 4 == 0)
 		box_story_task(box, k);
+	if (box->config.is_inline)
+		box_story_gone(box, k);
 }
 
 /* box_tell -- submit batch k and do what is at hand. */
@@ -385,7 +441,8 @@ box_print_object(FILE *to, const struct record *record)
 	}
 }
 
-/* box_print -- every book has the tenant default: it is told of only when it has a quota. */
+/* box_print -- every book has the tenant default: it is told of only when it has a quota.  The
+ * lodgers' segment is not told of: once it is gone its row may go with any restart. */
 static inline int
 box_print(void *arg, const struct record *record)
 {
@@ -393,6 +450,8 @@ box_print(void *arg, const struct record *record)
 
 	if (record->kind == RECORD_TENANT_SET && record->tenant_id == 1 &&
 	    record->quota_bytes == 0 && record->quota_objects == 0)
+		return 0;
+	if (record->kind == RECORD_SEGMENT_ADD && record->segment_id == STORY_LODGINGS)
 		return 0;
 	if (record->kind == RECORD_OBJECT_ADD)
 		box_print_object(to, record);

@@ -188,6 +188,22 @@ clear(struct end *end, uint64_t segment_id, const char *key)
 	return status == STATUS_OK ? rep.fates[0].status : status;
 }
 
+static struct end *
+with_two_copies(struct world *w)
+{
+	struct end *end = world_join(w, 11);
+	struct rec_put put = {text("k"), 4096};
+	struct rep_put_start rep = {0};
+
+	end_mount(end, 1, 1, 64 * MIB);
+	end_mount(end, 2, 1, 64 * MIB);
+	assert_int_equal(ASK(end, put_start, &rep, .replica_num = 2, .n_puts = 1, .puts = &put),
+			 STATUS_OK);
+	assert_int_equal(rep.places[0].n_replicas, 2);
+	assert_int_equal(end_finish(end, rep.places[0].object_id, 4096), STATUS_OK);
+	return end;
+}
+
 static void
 replica_clear__drops_a_copy_and_with_the_last_the_object(void **state)
 {
@@ -202,6 +218,20 @@ replica_clear__drops_a_copy_and_with_the_last_the_object(void **state)
 	world_pass_ms(*state, 6000);
 	assert_int_equal(clear(end, 1, "a0"), STATUS_OK);
 	assert_int_equal(end_exist(end, "a0"), STATUS_NOT_FOUND);
+}
+
+/* What lies on a segment that is given up counts for nothing, though it is not forgotten yet. */
+static void
+replica_clear__of_the_last_copy_that_counts__takes_the_object(void **state)
+{
+	struct world *w = *state;
+	struct end *end = with_two_copies(w);
+
+	segment_leave(w->master, segment_find(w->master, 1));
+	clock_fake_advance_ms(&w->clock, 1);
+	world_turn_alone(w); /* now it stands in the journal */
+	assert_int_equal(clear(end, 2, "k"), STATUS_OK);
+	assert_int_equal(end_exist(end, "k"), STATUS_NOT_FOUND);
 }
 
 #define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
@@ -220,6 +250,7 @@ main(void)
 		WITH_WORLD(list_by_segment__tells_what_has_a_copy_there_alone),
 		WITH_WORLD(list_by_segment__goes_in_stretches_of_1024_keys),
 		WITH_WORLD(replica_clear__drops_a_copy_and_with_the_last_the_object),
+		WITH_WORLD(replica_clear__of_the_last_copy_that_counts__takes_the_object),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

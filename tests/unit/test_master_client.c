@@ -140,6 +140,44 @@ object_with_two_copies__outlives_one_of_its_providers(void **state)
 	assert_int_equal(end_space(b).n_segments, 1);
 }
 
+static int
+count_copies(void *arg, const struct record *record)
+{
+	if (record->kind == RECORD_OBJECT_ADD)
+		*(unsigned *)arg += record->n_replicas;
+	return 0;
+}
+
+/* Its put had a copy there when it began; the books are not told of it any more. */
+static void
+put_end__after_a_segment_is_given_up__stores_the_other_copy_alone(void **state)
+{
+	struct world *w = *state;
+	unsigned n_copies = 0;
+	char why[256];
+	struct end *a = world_join(w, 11);
+	struct rec_put put = {span_of("k", 1), 4096};
+	struct rep_put_start rep = {0};
+
+	end_mount(a, 1, 1, 64 * MIB);
+	end_mount(a, 2, 1, 64 * MIB);
+	assert_int_equal(ASK(a, put_start, &rep, .replica_num = 2, .n_puts = 1, .puts = &put),
+			 STATUS_OK);
+	segment_leave(w->master, segment_find(w->master, 2));
+	clock_fake_advance_ms(&w->clock, 1);
+	world_turn_alone(w);  /* now it stands in the journal, */
+	store_step(w->store); /* and the store has cleared what lay there */
+	assert_int_equal(end_finish(a, rep.places[0].object_id, 4096), STATUS_OK);
+	assert_int_equal(end_get(a, "k").n_replicas, 1);
+	for (int i = 0; i < 8; i++) {
+		world_pass_ms(w, 1000);
+		end_ping(a);
+	}
+	assert_null(segment_find(w->master, 2));
+	assert_int_equal(store_load(w->store, count_copies, &n_copies, why, sizeof(why)), 0);
+	assert_int_equal(n_copies, 1);
+}
+
 static void
 lease__on_an_object_that_loses_a_copy__can_be_neither_renewed_nor_ended_early(void **state)
 {
@@ -376,6 +414,7 @@ main(void)
 		WORLD_TEST(client__that_pings__lives),
 		WORLD_TEST(segment_of_a_suspect__gets_no_new_data__and_is_back_with_the_first_word),
 		WORLD_TEST(lost_provider__takes_its_segment_and_objects_along),
+		WORLD_TEST(put_end__after_a_segment_is_given_up__stores_the_other_copy_alone),
 		WORLD_TEST(object_with_two_copies__outlives_one_of_its_providers),
 		WORLD_TEST(
 			lease__on_an_object_that_loses_a_copy__can_be_neither_renewed_nor_ended_early),

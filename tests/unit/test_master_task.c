@@ -333,6 +333,23 @@ object__renamed_while_it_is_copied__gets_its_copy(void **state)
 	assert_int_equal(end_get(c.user, "a/much/longer/key").n_replicas, 2);
 }
 
+/* The books may have cleared it away by now: it is not saved by a copy that comes that late. */
+static void
+copy__of_an_object_that_is_given_up__is_too_late(void **state)
+{
+	struct world *w = *state;
+	struct cast c = cast_of(w);
+	struct rec_task_fate fate = end_copy(c.user, "k", 2);
+	uint64_t put_id = end_fetch(c.b).works[0].to[0].object_id;
+
+	segment_leave(w->master, segment_find(w->master, 1));
+	clock_fake_advance_ms(&w->clock, 1);
+	world_turn_alone(w); /* now it stands in the journal */
+	assert_non_null(map_get(&w->master->objects, c.object_id));
+	assert_int_equal(end_report(c.b, fate.task_id, put_id, STATUS_OK), STATUS_NOT_FOUND);
+	assert_int_equal(end_exist(c.user, "k"), STATUS_NOT_FOUND);
+}
+
 static void
 target__that_leaves__fails_the_try_and_a_free_choice_finds_another(void **state)
 {
@@ -489,6 +506,7 @@ main(void)
 		WORLD_TEST(object__removed_while_it_is_copied__ends_the_task),
 		WORLD_TEST(object__replaced_before_the_task_is_fetched__is_not_copied),
 		WORLD_TEST(object__renamed_while_it_is_copied__gets_its_copy),
+		WORLD_TEST(copy__of_an_object_that_is_given_up__is_too_late),
 		WORLD_TEST(target__that_leaves__fails_the_try_and_a_free_choice_finds_another),
 		WORLD_TEST(target__without_room__is_tried_a_few_times_then_the_task_says_why),
 		WORLD_TEST(segments__whose_providers_carry_out_nothing__fail_the_task),

@@ -1,0 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- gone_replicas.sql -- void copies of the objects from first_id to last_id.
+DELETE FROM replica
+ WHERE replica_id BETWEEN :first_id * 8 AND :last_id * 8 + 7
+   AND (SELECT is_gone FROM segment WHERE segment.segment_id = replica.segment_id) = 1;

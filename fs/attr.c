@@ -3,10 +3,14 @@
 
 #include <string.h>
 
+#include "fs/xattrs.h"
+
 #define NS_MAX    999999999u
 #define BLOCK_LEN 512u /* of st_blocks */
 
-static const uint8_t magic[4] = {'T', 'F', 'S', 1};
+static const uint8_t magic[3] = {'T', 'F', 'S'};
+
+enum version { VERSION_1 = 1, VERSION = 2 };
 
 static void
 put_le(uint8_t *to, uint64_t v, size_t n)
@@ -52,6 +56,7 @@ fs_attr_encode(const struct fs_attr *attr, uint8_t ret_bytes[FS_ATTR_BYTES])
 	assert((attr->mode & ~(mode_t)07777) == 0);
 
 	memcpy(ret_bytes, magic, sizeof(magic));
+	ret_bytes[3] = VERSION;
 	ret_bytes[4] = (uint8_t)attr->kind;
 	ret_bytes[5] = 0;
 	put_le(ret_bytes + 6, attr->mode, 2);
@@ -59,15 +64,31 @@ fs_attr_encode(const struct fs_attr *attr, uint8_t ret_bytes[FS_ATTR_BYTES])
 	put_le(ret_bytes + 12, attr->gid, 4);
 	put_time(ret_bytes + 16, &attr->mtime);
 	put_time(ret_bytes + 28, &attr->atime);
+	put_time(ret_bytes + 40, &attr->ctime);
+}
+
+/* get_rest -- what version 2 has beyond 1. */
+static bool
+get_rest(const uint8_t *at, size_t len_bytes, struct fs_attr *ret_attr)
+{
+	if (at[3] == VERSION_1) {
+		ret_attr->ctime = ret_attr->mtime;
+		return len_bytes == FS_ATTR_V1_BYTES;
+	}
+	if (at[3] != VERSION || len_bytes < FS_ATTR_BYTES || len_bytes > TIFFIN_ATTR_MAX ||
+	    !get_time(at + 40, &ret_attr->ctime))
+		return false;
+	ret_attr->xattr_bytes = len_bytes - FS_ATTR_BYTES;
+	return fs_xattrs_are_sound(at + FS_ATTR_BYTES, ret_attr->xattr_bytes);
 }
 
 int
 fs_attr_decode(const void *bytes, size_t len_bytes, struct fs_attr *ret_attr)
 {
 	const uint8_t *at = bytes;
-	struct fs_attr attr;
+	struct fs_attr attr = {0};
 
-	if (len_bytes != FS_ATTR_BYTES || memcmp(at, magic, sizeof(magic)) != 0)
+	if (len_bytes < FS_ATTR_V1_BYTES || memcmp(at, magic, sizeof(magic)) != 0)
 		return FS_ATTR_E_FOREIGN;
 	if (at[4] > FS_ATTR_LINK || at[5] != 0)
 		return FS_ATTR_E_FOREIGN;
@@ -78,7 +99,8 @@ fs_attr_decode(const void *bytes, size_t len_bytes, struct fs_attr *ret_attr)
 	attr.gid = (gid_t)get_le(at + 12, 4);
 	if ((attr.mode & ~(mode_t)07777) != 0)
 		return FS_ATTR_E_FOREIGN;
-	if (!get_time(at + 16, &attr.mtime) || !get_time(at + 28, &attr.atime))
+	if (!get_time(at + 16, &attr.mtime) || !get_time(at + 28, &attr.atime) ||
+	    !get_rest(at, len_bytes, &attr))
 		return FS_ATTR_E_FOREIGN;
 
 	*ret_attr = attr;
@@ -104,6 +126,7 @@ fs_attr_default(const struct fs_attr_defaults *defaults, enum fs_attr_kind kind,
 		.gid = defaults->gid,
 		.mtime = at,
 		.atime = at,
+		.ctime = at,
 	};
 }
 
@@ -129,6 +152,6 @@ fs_attr_show(const struct fs_attr *attr, uint64_t ino, uint64_t len_bytes, struc
 								    (len_bytes % BLOCK_LEN != 0)),
 		.st_atim = attr->atime,
 		.st_mtim = attr->mtime,
-		.st_ctim = attr->mtime,
+		.st_ctim = attr->ctime,
 	};
 }

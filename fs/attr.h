@@ -4,7 +4,7 @@
  * attr.h -- what a file system knows of a file beyond its bytes, kept with the object.
  *
  *      at   bytes   (little-endian)
- *       0     4     'T' 'F' 'S' and the version, 1
+ *       0     4     'T' 'F' 'S' and the version, 2
  *       4     1     kind: 0 file, 1 directory, 2 symbolic link
  *       5     1     0
  *       6     2     mode, its lowest 12 bits
@@ -14,6 +14,9 @@
  *      24     4     mtime, nanoseconds
  *      28     8     atime, seconds
  *      36     4     atime, nanoseconds
+ *      40     8     ctime, seconds            from version 2 on; before, it is mtime
+ *      48     4     ctime, nanoseconds
+ *      52           what users set (xattrs.h), to the end
  *
  * Objects of other makers have none, or attributes of their own: those show the
  * defaults of the mount, and the time of their put.
@@ -26,7 +29,8 @@
 
 #include "transfer/base/base.h"
 
-#define FS_ATTR_BYTES 40
+#define FS_ATTR_BYTES    52 /* without what users set */
+#define FS_ATTR_V1_BYTES 40
 
 enum fs_attr_kind { FS_ATTR_FILE, FS_ATTR_DIR, FS_ATTR_LINK };
 
@@ -37,7 +41,8 @@ struct fs_attr {
 	mode_t mode; /* permissions, 07777 */
 	uid_t uid;
 	gid_t gid;
-	struct timespec mtime, atime;
+	struct timespec mtime, atime, ctime;
+	size_t xattr_bytes; /* of what users set; decode counts them */
 };
 
 /* How files look that nobody gave attributes. */
@@ -47,6 +52,7 @@ struct fs_attr_defaults {
 	mode_t umask;
 };
 
+/* fs_attr_encode -- all but what users set. */
 void fs_attr_encode(const struct fs_attr *attr, uint8_t ret_bytes[FS_ATTR_BYTES]);
 
 /* fs_attr_decode -- any bytes at all.  0, FS_ATTR_E_FOREIGN. */

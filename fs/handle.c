@@ -286,6 +286,7 @@ begin_new(fuse_req_t req, struct fs_node *node, mode_t mode, int flags)
 		.gid = ctx->gid,
 		.mtime = fs_now(fs),
 		.atime = fs_now(fs),
+		.ctime = fs_now(fs),
 	};
 
 	return fs_work_begin_empty(fs, node, &attr, (flags & O_EXCL) != 0 ? 0 : TIFFIN_REPLACE);

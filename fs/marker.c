@@ -5,35 +5,41 @@
 
 #include "fs/errno.h"
 
-int
-fs_marker_put(struct fs *fs, const char *key, const struct fs_attr *attr, uint32_t flags)
+static int
+put(struct fs *fs, const char *key, const struct fs_blob *blob, uint32_t flags)
 {
-	uint8_t blob[FS_ATTR_BYTES];
 	struct tiffin_put_options options = {
 		.struct_bytes = sizeof(options),
 		.replica_num = (uint32_t)fs->opts->replicas,
 		.flags = flags,
-		.attr = blob,
-		.attr_bytes = sizeof(blob),
+		.attr = blob->bytes,
+		.attr_bytes = blob->len_bytes,
 	};
-	struct iovec nothing = {blob, 0};
+	struct iovec nothing = {NULL, 0};
 
-	assert(attr->kind == FS_ATTR_DIR);
-	fs_attr_encode(attr, blob);
 	return fs_errno(tiffin_put(fs->client, key, &nothing, 1, &options, /* ret_id= */ NULL));
 }
 
 int
-fs_marker_set(struct fs *fs, const char *key, const struct fs_attr *attr)
+fs_marker_put(struct fs *fs, const char *key, const struct fs_attr *attr, uint32_t flags)
 {
-	uint8_t blob[FS_ATTR_BYTES];
+	struct fs_blob blob;
+
+	assert(attr->kind == FS_ATTR_DIR);
+	fs_blob_make(attr, /* xattrs= */ NULL, &blob);
+	return put(fs, key, &blob, flags);
+}
+
+int
+fs_marker_set(struct fs *fs, const char *key, const struct fs_attr *attr,
+	      const struct fs_xattrs *xattrs)
+{
+	struct fs_blob blob;
 	int r;
 
-	fs_attr_encode(attr, blob);
-	r = tiffin_set_attr(fs->client, key, /* object_id= */ 0, blob, sizeof(blob));
-	if (r == TIFFIN_E_NOT_FOUND)
-		return fs_marker_put(fs, key, attr, TIFFIN_REPLACE);
-	return fs_errno(r);
+	fs_blob_make(attr, xattrs, &blob);
+	r = tiffin_set_attr(fs->client, key, /* object_id= */ 0, blob.bytes, blob.len_bytes);
+	return r == TIFFIN_E_NOT_FOUND ? put(fs, key, &blob, TIFFIN_REPLACE) : fs_errno(r);
 }
 
 int

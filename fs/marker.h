@@ -10,13 +10,15 @@
 #define FS_MARKER_H
 
 #include "fs/fs.h"
+#include "fs/xattrs.h"
 
-/* fs_marker_put -- flags: TIFFIN_REPLACE or 0.  0, -EEXIST, -errno. */
+/* fs_marker_put -- without what users set.  flags: TIFFIN_REPLACE or 0.  0, -EEXIST, -errno. */
 int fs_marker_put(struct fs *fs, const char *key, const struct fs_attr *attr,
 		  uint32_t flags) MUST_CHECK;
 
 /* fs_marker_set -- new attributes, of a marker that may not be there yet.  0 or -errno. */
-int fs_marker_set(struct fs *fs, const char *key, const struct fs_attr *attr) MUST_CHECK;
+int fs_marker_set(struct fs *fs, const char *key, const struct fs_attr *attr,
+		  const struct fs_xattrs *xattrs) MUST_CHECK;
 
 /* fs_marker_remove -- 0, also when there was none; -errno. */
 int fs_marker_remove(struct fs *fs, const char *key) MUST_CHECK;

@@ -23,6 +23,7 @@ attr_of_asker(fuse_req_t req, enum fs_attr_kind kind, mode_t mode)
 		.gid = ctx->gid,
 		.mtime = now,
 		.atime = now,
+		.ctime = now,
 	};
 }
 

@@ -8,6 +8,7 @@
 #include "fs/read.h"
 #include "fs/statfs.h"
 #include "fs/write.h"
+#include "fs/xattr.h"
 #include "transfer/base/num.h"
 
 #define REQUEST_MAX (1u << 20) /* of one read, write or readahead */
@@ -75,4 +76,8 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.releasedir = fs_op_releasedir,
 	.fsyncdir = fs_op_fsyncdir,
 	.statfs = fs_op_statfs,
+	.getxattr = fs_op_getxattr,
+	.listxattr = fs_op_listxattr,
+	.setxattr = fs_op_setxattr,
+	.removexattr = fs_op_removexattr,
 };

@@ -34,6 +34,7 @@ apply(struct fs *fs, const struct stat *stat, int to_set, struct fs_attr *attr)
 		attr->atime = fs_now(fs);
 	if ((to_set & FUSE_SET_ATTR_MTIME_NOW) != 0)
 		attr->mtime = fs_now(fs);
+	attr->ctime = fs_now(fs);
 }
 
 static int
@@ -48,7 +49,7 @@ set_len(struct fs *fs, struct fs_node *node, uint64_t len_bytes)
 static int
 set_published(struct fs *fs, struct fs_node *node, const struct stat *stat, int to_set)
 {
-	uint8_t blob[FS_ATTR_BYTES];
+	struct fs_xattrs xattrs = {0};
 	struct fs_version version;
 	char key[FS_KEY_ROOM];
 	int r;
@@ -59,9 +60,11 @@ set_published(struct fs *fs, struct fs_node *node, const struct stat *stat, int 
 	apply(fs, stat, to_set, &version.attr);
 	if (fs_node_is_linked(&fs->nodes, node)) {
 		fs_node_key(&fs->nodes, node, key);
-		fs_attr_encode(&version.attr, blob);
-		r = fs_errno(
-			tiffin_set_attr(fs->client, key, version.object_id, blob, sizeof(blob)));
+		if (version.attr.xattr_bytes > 0)
+			r = fs_xattrs_fetch(fs->client, key, version.object_id, &xattrs);
+		if (r == 0)
+			r = fs_xattrs_keep(fs->client, key, version.object_id, &version.attr,
+					   &xattrs);
 	}
 	if (r == 0)
 		fs_node_show(&fs->nodes, node, &version);
@@ -96,6 +99,7 @@ static int
 set_dir(struct fs *fs, struct fs_node *node, const struct stat *stat, int to_set,
 	struct fs_version *ret_version)
 {
+	struct fs_xattrs xattrs = {0};
 	char key[FS_KEY_ROOM];
 	int r;
 
@@ -112,7 +116,9 @@ set_dir(struct fs *fs, struct fs_node *node, const struct stat *stat, int to_set
 	}
 	if (fs_path_is_piece(key) || (to_set & KEPT) == 0)
 		return 0; /* a piece of a name has nowhere to keep them */
-	return fs_marker_set(fs, key, &ret_version->attr);
+	if (ret_version->attr.xattr_bytes > 0)
+		r = fs_xattrs_fetch(fs->client, key, /* object_id= */ 0, &xattrs);
+	return r < 0 ? r : fs_marker_set(fs, key, &ret_version->attr, &xattrs);
 }
 
 void

@@ -8,6 +8,7 @@
 #include "fs/handle.h"
 #include "fs/invalidate.h"
 #include "fs/pin.h"
+#include "fs/xattrs.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
@@ -19,6 +20,7 @@ check(const struct fs_node *node)
 	assert(implies(node->work.broken != 0, node->work.put == NULL));
 	assert(implies(node->work.is_dirty, node->work.put != NULL));
 	assert(implies(node->work.is_blank, node->work.is_dirty));
+	assert(implies(node->work.xattrs != NULL, node->work.put != NULL));
 }
 
 uint64_t
@@ -34,7 +36,62 @@ stop(struct fs *fs, struct fs_node *node)
 {
 	node->work.put = NULL;
 	node->work.is_dirty = node->work.is_blank = false;
+	free(take(&node->work.xattrs));
 	fs_node_work(&fs->nodes, node, /* has_work= */ false, /* is_fresh= */ false);
+}
+
+static int
+keep_xattrs(struct fs_node *node, const struct fs_xattrs *xattrs)
+{
+	if (node->work.xattrs == NULL && xattrs->len_bytes > 0)
+		node->work.xattrs = malloc(sizeof(*xattrs));
+	if (node->work.xattrs == NULL && xattrs->len_bytes > 0)
+		return -ENOMEM;
+	if (node->work.xattrs != NULL)
+		*node->work.xattrs = *xattrs;
+	node->work.attr.xattr_bytes = xattrs->len_bytes;
+	return 0;
+}
+
+/* carry -- attributes of the version it begins as go over to it, with what users set on that. */
+static int
+carry(struct fs *fs, struct fs_node *node, const struct fs_attr *attr)
+{
+	struct fs_version shown;
+	struct fs_xattrs xattrs;
+	char key[FS_KEY_ROOM];
+	int r;
+
+	node->work.attr = *attr;
+	node->work.attr.xattr_bytes = 0;
+	if (attr->xattr_bytes == 0)
+		return 0;
+	fs_node_key(&fs->nodes, node, key);
+	fs_node_shown(&fs->nodes, node, &shown);
+	r = fs_xattrs_fetch(fs->client, key, shown.object_id, &xattrs);
+	return r < 0 ? r : keep_xattrs(node, &xattrs);
+}
+
+int
+fs_work_set_xattrs(struct fs *fs, struct fs_node *node, const struct fs_xattrs *xattrs)
+{
+	int r;
+
+	check(node);
+	r = keep_xattrs(node, xattrs);
+	if (r < 0)
+		return r;
+	node->work.attr.ctime = fs_now(fs);
+	node->work.is_dirty = true;
+	return 0;
+}
+
+static void
+touch(struct fs *fs, struct fs_node *node)
+{
+	node->work.attr.mtime = node->work.attr.ctime = fs_now(fs);
+	node->work.is_dirty = true;
+	node->work.is_blank = false;
 }
 
 /* spoil -- nothing of it will be published, and the kernel forgets what it has of it. */
@@ -96,9 +153,10 @@ fs_work_begin_empty(struct fs *fs, struct fs_node *node, const struct fs_attr *a
 	r = begin(fs, node, 0, flags);
 	if (r < 0)
 		return r;
-	node->work.attr = *attr;
-	node->work.attr.mtime = fs_now(fs);
-	node->work.is_dirty = true;
+	r = carry(fs, node, attr);
+	if (r < 0)
+		return spoil(fs, node, r);
+	touch(fs, node);
 	node->work.is_blank = (flags & TIFFIN_REPLACE) != 0; /* who may lose a race hears of it */
 	return 0;
 }
@@ -152,8 +210,9 @@ fs_work_begin(struct fs *fs, struct fs_node *node, uint64_t keep_bytes)
 	r = begin(fs, node, len_bytes, TIFFIN_REPLACE);
 	if (r == 0) {
 		fs_node_shown(&fs->nodes, node, &shown);
-		node->work.attr = shown.attr;
-		r = copy_up(node, pin, len_bytes);
+		r = carry(fs, node, &shown.attr);
+		if (r == 0)
+			r = copy_up(node, pin, len_bytes);
 		if (r < 0)
 			r = spoil(fs, node, r);
 	}
@@ -172,9 +231,7 @@ fs_work_write(struct fs *fs, struct fs_node *node, uint64_t offset_bytes, const 
 	r = fs_errno(tiffin_put_write(node->work.put, offset_bytes, slice, 1));
 	if (r < 0)
 		return spoil(fs, node, r);
-	node->work.attr.mtime = fs_now(fs);
-	node->work.is_dirty = true;
-	node->work.is_blank = false;
+	touch(fs, node);
 	return 0;
 }
 
@@ -197,9 +254,7 @@ fs_work_truncate(struct fs *fs, struct fs_node *node, uint64_t len_bytes)
 	r = fs_errno(tiffin_put_truncate(node->work.put, len_bytes));
 	if (r < 0)
 		return spoil(fs, node, r);
-	node->work.attr.mtime = fs_now(fs);
-	node->work.is_dirty = true;
-	node->work.is_blank = false;
+	touch(fs, node);
 	return 0;
 }
 
@@ -207,7 +262,7 @@ int
 fs_work_commit(struct fs *fs, struct fs_node *node)
 {
 	struct fs_version version = {.attr = node->work.attr};
-	uint8_t blob[FS_ATTR_BYTES];
+	struct fs_blob blob;
 	int r;
 
 	check(node);
@@ -216,10 +271,11 @@ fs_work_commit(struct fs *fs, struct fs_node *node)
 	if (!node->work.is_dirty || !fs_node_is_linked(&fs->nodes, node))
 		return 0;
 
-	fs_attr_encode(&node->work.attr, blob);
+	fs_blob_make(&node->work.attr, node->work.xattrs, &blob);
 	version.len_bytes = tiffin_put_len(node->work.put);
-	r = fs_errno(
-		tiffin_put_commit(take(&node->work.put), blob, sizeof(blob), &version.object_id));
+	r = fs_errno(tiffin_put_commit(take(&node->work.put), blob.bytes, blob.len_bytes,
+				       &version.object_id));
+	free(take(&node->work.xattrs));
 	node->work.is_dirty = node->work.is_blank = false;
 	if (r < 0)
 		return spoil(fs, node, r);

@@ -29,14 +29,16 @@
 
 struct fs;
 struct fs_node;
+struct fs_xattrs;
 struct tiffin_put;
 
 struct fs_work {
-	struct tiffin_put *put; /* NULL: none */
-	struct fs_attr attr;    /* published with it */
-	bool is_dirty;          /* has something to publish */
-	bool is_blank;          /* made or cut to nothing by open, not written since */
-	int broken;             /* -errno; 0: whole */
+	struct tiffin_put *put;   /* NULL: none */
+	struct fs_attr attr;      /* published with it */
+	struct fs_xattrs *xattrs; /* owned, published with it, attr.xattr_bytes long; NULL: none */
+	bool is_dirty;            /* has something to publish */
+	bool is_blank;            /* made or cut to nothing by open, not written since */
+	int broken;               /* -errno; 0: whole */
 };
 
 /* All of these need the node's lock, and give 0 or -errno. */
@@ -59,6 +61,10 @@ int fs_work_commit(struct fs *fs, struct fs_node *node) MUST_CHECK;
 
 /* fs_work_drop -- it was never there. */
 void fs_work_drop(struct fs *fs, struct fs_node *node);
+
+/* fs_work_set_xattrs -- publish these with it. */
+int fs_work_set_xattrs(struct fs *fs, struct fs_node *node,
+		       const struct fs_xattrs *xattrs) MUST_CHECK;
 
 uint64_t fs_work_len(const struct fs_node *node);
 

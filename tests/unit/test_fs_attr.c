@@ -16,14 +16,17 @@ static const struct fs_attr example = {
 	.gid = 0x05060708,
 	.mtime = {.tv_sec = 0x1122334455, .tv_nsec = 999999999},
 	.atime = {.tv_sec = -2, .tv_nsec = 7},
+	.ctime = {.tv_sec = 0x22, .tv_nsec = 8},
 };
 
 static const uint8_t golden[FS_ATTR_BYTES] = {
-	'T',  'F',  'S',  1,    2,    0,    0xe9, 0x09, /* magic, kind, 0, mode */
+	'T',  'F',  'S',  2,    2,    0,    0xe9, 0x09, /* magic, kind, 0, mode */
 	4,    3,    2,    1,    8,    7,    6,    5,    /* uid, gid */
 	0x55, 0x44, 0x33, 0x22, 0x11, 0,    0,    0,    /* mtime */
 	0xff, 0xc9, 0x9a, 0x3b, 0xfe, 0xff, 0xff, 0xff, /* ns, atime */
-	0xff, 0xff, 0xff, 0xff, 7,    0,    0,    0,
+	0xff, 0xff, 0xff, 0xff, 7,    0,    0,    0,    /* atime, ns */
+	0x22, 0,    0,    0,    0,    0,    0,    0,    /* ctime */
+	8,    0,    0,    0,
 };
 
 static void
@@ -37,6 +40,9 @@ assert_attr_equal(const struct fs_attr *a, const struct fs_attr *b)
 	assert_int_equal(a->mtime.tv_nsec, b->mtime.tv_nsec);
 	assert_int_equal(a->atime.tv_sec, b->atime.tv_sec);
 	assert_int_equal(a->atime.tv_nsec, b->atime.tv_nsec);
+	assert_int_equal(a->ctime.tv_sec, b->ctime.tv_sec);
+	assert_int_equal(a->ctime.tv_nsec, b->ctime.tv_nsec);
+	assert_int_equal(a->xattr_bytes, b->xattr_bytes);
 }
 
 static void
@@ -62,16 +68,51 @@ decode__of_those_bytes__gives_the_example(void **state)
 }
 
 static void
+decode__of_version_1__takes_mtime_for_ctime(void **state)
+{
+	uint8_t bytes[FS_ATTR_V1_BYTES];
+	struct fs_attr attr, wanted = example;
+
+	(void)state;
+	memcpy(bytes, golden, sizeof(bytes));
+	bytes[3] = 1;
+	wanted.ctime = wanted.mtime;
+	assert_int_equal(fs_attr_decode(bytes, sizeof(bytes), &attr), 0);
+	assert_attr_equal(&attr, &wanted);
+}
+
+static void
 decode__of_any_other_length__is_foreign(void **state)
 {
-	uint8_t bytes[FS_ATTR_BYTES + 1] = {0};
+	uint8_t bytes[FS_ATTR_BYTES + 3] = {0};
+	struct fs_attr attr;
+
+	(void)state;
+	for (uint8_t version = 1; version <= 2; version++) {
+		size_t right = version == 1 ? FS_ATTR_V1_BYTES : FS_ATTR_BYTES;
+
+		memcpy(bytes, golden, sizeof(golden));
+		bytes[3] = version;
+		for (size_t len = 0; len <= sizeof(bytes); len++)
+			if (len != right)
+				assert_int_equal(fs_attr_decode(bytes, len, &attr),
+						 FS_ATTR_E_FOREIGN);
+	}
+}
+
+static void
+decode__with_what_users_set__counts_its_bytes(void **state)
+{
+	uint8_t bytes[FS_ATTR_BYTES + 5] = {0};
 	struct fs_attr attr;
 
 	(void)state;
 	memcpy(bytes, golden, sizeof(golden));
-	for (size_t len = 0; len <= sizeof(bytes); len++)
-		if (len != FS_ATTR_BYTES)
-			assert_int_equal(fs_attr_decode(bytes, len, &attr), FS_ATTR_E_FOREIGN);
+	memcpy(bytes + FS_ATTR_BYTES, "\1\1\0nv", 5);
+	assert_int_equal(fs_attr_decode(bytes, sizeof(bytes), &attr), 0);
+	assert_int_equal(attr.xattr_bytes, 5);
+	bytes[FS_ATTR_BYTES + 1] = 2; /* longer than there is */
+	assert_int_equal(fs_attr_decode(bytes, sizeof(bytes), &attr), FS_ATTR_E_FOREIGN);
 }
 
 static void
@@ -81,7 +122,8 @@ decode__of_another_magic_version_kind_or_range__is_foreign(void **state)
 		size_t at;
 		uint8_t byte;
 	} wrongs[] = {
-		{0, 't'}, {3, 2}, {4, 3}, {5, 1}, {7, 0x10}, {27, 0x3c}, {39, 0x40},
+		{0, 't'}, {3, 1},    {3, 3},     {51, 0x40}, {4, 3},
+		{5, 1},   {7, 0x10}, {27, 0x3c}, {39, 0x40},
 	};
 	struct fs_attr attr;
 
@@ -159,6 +201,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encode__of_the_example__gives_the_bytes_written_in_the_header),
 		cmocka_unit_test(decode__of_those_bytes__gives_the_example),
+		cmocka_unit_test(decode__of_version_1__takes_mtime_for_ctime),
+		cmocka_unit_test(decode__with_what_users_set__counts_its_bytes),
 		cmocka_unit_test(decode__of_any_other_length__is_foreign),
 		cmocka_unit_test(decode__of_another_magic_version_kind_or_range__is_foreign),
 		cmocka_unit_test(decode__of_random_bytes__gives_only_what_encodes_to_them),

@@ -11,6 +11,7 @@
 #include "fs/fs.h"
 #include "fs/lookup.h"
 #include "fs/pin.h"
+#include "fs/xattrs.h"
 #include "fs_fake.h"
 
 static struct fs_options opts;
@@ -256,6 +257,32 @@ look__at_a_file_being_written__shows_its_working_length(void **state)
 	assert_int_equal(fake.n_stats, 0);
 }
 
+static void
+what_users_set__goes_with_the_file_through_its_versions(void **state)
+{
+	struct fs_xattrs list = {0}, kept;
+	struct fs_version version;
+	struct fs_xattr xattr;
+
+	(void)state;
+	look();
+	assert_int_equal(fs_work_begin_empty(&fs, node, &attr, TIFFIN_REPLACE), 0);
+	assert_int_equal(fs_xattrs_set(&list, "a", "1", 1, 0), 0);
+	assert_int_equal(fs_work_set_xattrs(&fs, node, &list), 0);
+	assert_int_equal(fs_work_commit(&fs, node), 0);
+	assert_int_equal(fs_look_file(&fs, node, &version), 0);
+	assert_int_equal(version.attr.xattr_bytes, list.len_bytes);
+
+	assert_int_equal(fs_work_begin(&fs, node, UINT64_MAX), 0);
+	assert_int_equal(write_at(0, "new"), 0);
+	assert_int_equal(fs_work_commit(&fs, node), 0);
+	assert_int_equal(fs_work_begin_empty(&fs, node, &version.attr, TIFFIN_REPLACE), 0);
+	assert_int_equal(fs_work_commit(&fs, node), 0);
+	assert_published("");
+	assert_int_equal(fs_xattrs_fetch(&fake_client, "k", 0, &kept), 0);
+	assert_true(fs_xattrs_find(&kept, "a", &xattr));
+}
+
 int
 main(void)
 {
@@ -272,6 +299,7 @@ main(void)
 		TEST(commit__of_an_unlinked_file__publishes_nothing),
 		TEST(copy_up__of_wrong_bytes__fails_and_publishes_nothing),
 		TEST(file__made_or_cut_to_nothing_by_open__is_blank_until_it_is_written),
+		TEST(what_users_set__goes_with_the_file_through_its_versions),
 		TEST(look__at_a_file_being_written__shows_its_working_length),
 	};
 

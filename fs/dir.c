@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fs/control.h"
 #include "fs/errno.h"
 #include "fs/lookup.h"
 #include "transfer/base/num.h"
@@ -172,7 +173,11 @@ first_name(struct fs_dir *dir, struct fs_found *ret_found)
 			ret_found->name[1] = '\0';
 		return 1;
 	}
-	if (strcmp(dir->key, fs->root_key) == 0 || fs_path_is_piece(dir->key))
+	if (strcmp(dir->key, fs->root_key) == 0) {
+		memcpy(ret_found->name, FS_PATH_CONTROL, sizeof(FS_PATH_CONTROL));
+		return fs->control != NULL && fs->opts->control == FS_CONTROL_LISTED;
+	}
+	if (fs_path_is_piece(dir->key))
 		return 0;
 
 	memcpy(key, dir->key, n);
@@ -256,7 +261,8 @@ key_of(const struct fs_dir *dir, const struct fs_found *found, char ret_key[FS_K
 		n = strlen(dir->key);
 		memcpy(ret_key, dir->key, n);
 		ret_key[n - 1] = '\0';
-	} else if (found->is_dir && fs_path_decode(dir->key, found->name, &step) == 0 &&
+	} else if (found->is_dir &&
+		   fs_path_decode(fs_in_mount(dir->fs, dir->key), found->name, &step) == 0 &&
 		   step.kind == FS_PATH_PIECE) {
 		if (fs_key_make(dir->key, step.bytes, "", ret_key) < 0)
 			*ret_key = '\0';
@@ -265,23 +271,28 @@ key_of(const struct fs_dir *dir, const struct fs_found *found, char ret_key[FS_K
 	}
 }
 
-/* is_dots -- "." and ".." are never looked up; only a number is told. */
+/* tell_own -- "." and ".." are never looked up, and .tiffin has its own nodes: only a number is
+ * told. false: the name is a key's. */
 static bool
-tell_dots(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_param *entry)
+tell_own(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_param *entry)
 {
 	char name[FS_PATH_NAME_MAX + 1];
 	char key[FS_KEY_ROOM];
 	size_t n;
 
+	entry->attr.st_mode = S_IFDIR;
+	if (strcmp(dir->key, dir->fs->root_key) == 0 && strcmp(found->name, FS_PATH_CONTROL) == 0) {
+		entry->attr.st_ino = FS_CONTROL_INO;
+		return true;
+	}
 	if (strcmp(found->name, ".") != 0 && strcmp(found->name, "..") != 0)
 		return false;
 	memcpy(key, dir->key, strlen(dir->key) + 1);
 	if (found->name[1] == '.' && strcmp(key, dir->fs->root_key) != 0) {
-		fs_path_split(key, /* is_dir= */ true, &n, name);
-		key[n] = '\0';
+		fs_path_split(fs_in_mount(dir->fs, key), /* is_dir= */ true, &n, name);
+		key[strlen(dir->fs->root_key) + n] = '\0';
 	}
 	entry->attr.st_ino = fs_nodes_ino(&dir->fs->nodes, /* is_dir= */ true, key);
-	entry->attr.st_mode = S_IFDIR;
 	return true;
 }
 
@@ -346,7 +357,7 @@ tell(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_param *
 	struct fs_node *node;
 
 	*ret_entry = (struct fuse_entry_param){0};
-	if (tell_dots(dir, found, ret_entry))
+	if (tell_own(dir, found, ret_entry))
 		return;
 
 	key_of(dir, found, key);
@@ -367,7 +378,7 @@ tell_name(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_pa
 	char key[FS_KEY_ROOM];
 
 	*ret_entry = (struct fuse_entry_param){0};
-	if (tell_dots(dir, found, ret_entry))
+	if (tell_own(dir, found, ret_entry))
 		return;
 	key_of(dir, found, key);
 	ret_entry->attr.st_ino = fs_nodes_ino(&dir->fs->nodes, found->is_dir, key);

@@ -139,7 +139,7 @@ fs_step_down(struct fs *fs, struct fs_node *parent, const char *name, struct fs_
 	int r;
 
 	fs_node_key(&fs->nodes, parent, dir);
-	r = fs_path_decode(dir, name, &step);
+	r = fs_path_decode(fs_in_mount(fs, dir), name, &step);
 	if (r == FS_PATH_E_TOO_LONG)
 		return -ENAMETOOLONG;
 	if (r != 0)
@@ -152,8 +152,6 @@ fs_step_down(struct fs *fs, struct fs_node *parent, const char *name, struct fs_
 	case FS_PATH_PIECE:
 		return fs_key_make(dir, step.bytes, "", ret_step->dir);
 	case FS_PATH_SELF:
-		if (parent == fs->nodes.root)
-			return -EINVAL;
 		dir[strlen(dir) - 1] = '\0';
 		return fs_key_make(dir, "", "", ret_step->file);
 	case FS_PATH_PLAIN:

@@ -16,6 +16,7 @@
 
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
+#include <string.h>
 
 #include "core/tiffin.h"
 #include "fs/attr.h"
@@ -23,6 +24,7 @@
 #include "fs/options.h"
 #include "transfer/base/clock.h"
 
+struct fs_control;
 struct fs_invalidate;
 
 /* What the kernel has open: a file or a directory, until it says release or is gone. */
@@ -38,6 +40,7 @@ struct fs {
 	struct tiffin_client *client;
 	struct fuse_session *session;
 	struct fs_invalidate *invalidate;
+	struct fs_control *control; /* NULL: there is no .tiffin */
 	char root_key[FS_KEY_ROOM]; /* "" or ends in '/' */
 	struct fs_attr_defaults defaults;
 	struct fs_attr root_attr; /* of a root whose directory can't have a marker */
@@ -68,6 +71,13 @@ void fs_attr_of(const struct fs *fs, const struct tiffin_stat *stat, enum fs_att
 
 /* fs_is_marker -- does a key that ends in '/' with these attributes stand for a directory? */
 bool fs_is_marker(const char *key, const struct tiffin_stat *stat);
+
+/* fs_in_mount -- a key or directory as path.h wants it: without the mount's prefix. */
+static inline const char *
+fs_in_mount(const struct fs *fs, const char *key)
+{
+	return key + strlen(fs->root_key);
+}
 
 /* fs_key_make -- dir, bytes and tail in one.  0, -ENAMETOOLONG. */
 int fs_key_make(const char *dir, const char *bytes, const char *tail,

@@ -352,22 +352,6 @@ fs_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 }
 
 void
-fs_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
-{
-	fs_node_forget(&fs_of(req)->nodes, fs_node_of(req, ino), n);
-	fuse_reply_none(req);
-}
-
-void
-fs_op_forget_multi(fuse_req_t req, size_t n, struct fuse_forget_data *forgets)
-{
-	for (size_t i = 0; i < n; i++)
-		fs_node_forget(&fs_of(req)->nodes, fs_node_of(req, forgets[i].ino),
-			       forgets[i].nlookup);
-	fuse_reply_none(req);
-}
-
-void
 fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_node *node = fs_node_of(req, ino);

@@ -44,8 +44,6 @@ int fs_look_listed(struct fs *fs, const char *key, struct fs_version *version,
 void fs_look_version(struct fs *fs, const struct tiffin_stat *stat, struct fs_version *ret_version);
 
 void fs_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
-void fs_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n);
-void fs_op_forget_multi(fuse_req_t req, size_t n, struct fuse_forget_data *forgets);
 void fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *stat, int to_set,
 		   struct fuse_file_info *fi);

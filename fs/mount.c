@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/tiffin.h"
+#include "fs/control.h"
 #include "fs/fs.h"
 #include "fs/invalidate.h"
 #include "fs/ops.h"
@@ -238,6 +239,9 @@ fs_mount_open(const struct fs_options *opts, struct fs_mount **ret_mount, char *
 	mount->has_nodes = mount->fs.nodes.root != NULL;
 	if (status == FS_EXIT_OK)
 		status = join_master(&mount->fs, why, why_cap);
+	if (status == FS_EXIT_OK && opts->control != FS_CONTROL_OFF &&
+	    fs_control_new(&mount->fs, &mount->fs.control) < 0)
+		status = refuse(FS_EXIT_SYSTEM, why, why_cap, "no memory");
 	if (status == FS_EXIT_OK)
 		status = mount_kernel(mount, why, why_cap);
 	if (status == FS_EXIT_OK && fs_invalidate_new(&mount->fs, &mount->fs.invalidate) < 0)
@@ -433,6 +437,7 @@ fs_mount_close(struct fs_mount *mount)
 		fs_open_close_all(fs); /* a clean unmount closed them all; some releases got lost */
 		fs_nodes_fini(&fs->nodes);
 	}
+	fs_control_free(fs->control);
 	tiffin_close(fs->client);
 	fuse_opt_free_args(&mount->args);
 	free(mount);

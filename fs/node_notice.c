@@ -40,9 +40,11 @@ name_of(struct fs_nodes *nodes, bool is_dir, const char *key, struct fs_notice *
 {
 	char dir[FS_KEY_ROOM];
 	struct fs_node *parent;
+	size_t n_root = strlen(nodes->root->key);
 	size_t n_dir;
 
-	fs_path_split(key, is_dir, &n_dir, notice->name);
+	fs_path_split(key + n_root, is_dir, &n_dir, notice->name);
+	n_dir += n_root;
 	memcpy(dir, key, n_dir);
 	dir[n_dir] = '\0';
 	parent = fs_nodes_find_locked(nodes, /* is_dir= */ true, dir);
@@ -63,8 +65,8 @@ nearest(struct fs_nodes *nodes, const char *key, struct fs_notice *notice)
 		name_of(nodes, is_dir, at, notice);
 		if (notice->parentid != 0)
 			return true;
-		fs_path_split(at, is_dir, &n_dir, notice->name);
-		at[n_dir] = '\0';
+		fs_path_split(at + n_root, is_dir, &n_dir, notice->name);
+		at[n_root + n_dir] = '\0';
 		is_dir = true;
 	}
 	return false;

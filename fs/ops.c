@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/ops.h"
 
+#include <errno.h>
+#include <string.h>
+
+#include "fs/control.h"
 #include "fs/dir.h"
 #include "fs/handle.h"
 #include "fs/lookup.h"
@@ -48,36 +52,152 @@ op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_background = (unsigned)num_max(fs->opts->max_threads / 2, (uint64_t)1);
 }
 
+/*
+ * ---- files of the store, and those of .tiffin ----
+ *
+ * X(operation, parameters behind the request, of which the first says where, arguments)
+ *
+ * What the control directory has no operation for is not permitted there.
+ */
+#define ROUTED(X)                                                                                  \
+	X(getattr, (fuse_ino_t ino, struct fuse_file_info * fi), (ino, fi))                        \
+	X(setattr, (fuse_ino_t ino, struct stat * stat, int to_set, struct fuse_file_info *fi),    \
+	  (ino, stat, to_set, fi))                                                                 \
+	X(readlink, (fuse_ino_t ino), (ino))                                                       \
+	X(mknod, (fuse_ino_t ino, const char *name, mode_t mode, dev_t rdev),                      \
+	  (ino, name, mode, rdev))                                                                 \
+	X(mkdir, (fuse_ino_t ino, const char *name, mode_t mode), (ino, name, mode))               \
+	X(unlink, (fuse_ino_t ino, const char *name), (ino, name))                                 \
+	X(rmdir, (fuse_ino_t ino, const char *name), (ino, name))                                  \
+	X(open, (fuse_ino_t ino, struct fuse_file_info * fi), (ino, fi))                           \
+	X(create, (fuse_ino_t ino, const char *name, mode_t mode, struct fuse_file_info *fi),      \
+	  (ino, name, mode, fi))                                                                   \
+	X(read, (fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info * fi),              \
+	  (ino, size, off, fi))                                                                    \
+	X(write,                                                                                   \
+	  (fuse_ino_t ino, const char *buf, size_t size, off_t off, struct fuse_file_info *fi),    \
+	  (ino, buf, size, off, fi))                                                               \
+	X(flush, (fuse_ino_t ino, struct fuse_file_info * fi), (ino, fi))                          \
+	X(fsync, (fuse_ino_t ino, int datasync, struct fuse_file_info *fi), (ino, datasync, fi))   \
+	X(release, (fuse_ino_t ino, struct fuse_file_info * fi), (ino, fi))                        \
+	X(opendir, (fuse_ino_t ino, struct fuse_file_info * fi), (ino, fi))                        \
+	X(readdir, (fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info * fi),           \
+	  (ino, size, off, fi))                                                                    \
+	X(readdirplus, (fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info * fi),       \
+	  (ino, size, off, fi))                                                                    \
+	X(releasedir, (fuse_ino_t ino, struct fuse_file_info * fi), (ino, fi))                     \
+	X(fsyncdir, (fuse_ino_t ino, int datasync, struct fuse_file_info *fi),                     \
+	  (ino, datasync, fi))                                                                     \
+	X(getxattr, (fuse_ino_t ino, const char *name, size_t size), (ino, name, size))            \
+	X(listxattr, (fuse_ino_t ino, size_t size), (ino, size))                                   \
+	X(setxattr, (fuse_ino_t ino, const char *name, const char *value, size_t size, int flags), \
+	  (ino, name, value, size, flags))                                                         \
+	X(removexattr, (fuse_ino_t ino, const char *name), (ino, name))
+
+#define UNPACK(...) __VA_ARGS__
+
+#define X(op, parameters, arguments)                                                               \
+	static void route_##op(fuse_req_t req, UNPACK parameters)                                  \
+	{                                                                                          \
+		if (!fs_control_has(ino))                                                          \
+			fs_op_##op(req, UNPACK arguments);                                         \
+		else if (fs_control_ops.op != NULL)                                                \
+			fs_control_ops.op(req, UNPACK arguments);                                  \
+		else                                                                               \
+			fs_reply(req, -EPERM);                                                     \
+	}
+ROUTED(X)
+#undef X
+
+static void
+route_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct fuse_entry_param entry;
+
+	if (fs_control_has(parent)) {
+		fs_control_ops.lookup(req, parent, name);
+	} else if (fs->control != NULL && parent == FUSE_ROOT_ID &&
+		   strcmp(name, FS_PATH_CONTROL) == 0) {
+		fs_control_look(fs, &entry);
+		fuse_reply_entry(req, &entry);
+	} else {
+		fs_op_lookup(req, parent, name);
+	}
+}
+
+static void
+route_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	if (fs_control_has(parent))
+		fs_reply(req, -EPERM);
+	else
+		fs_op_symlink(req, target, parent, name);
+}
+
+static void
+route_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+	     const char *new_name, unsigned flags)
+{
+	if (fs_control_has(parent) || fs_control_has(new_parent))
+		fs_reply(req, -EPERM);
+	else
+		fs_op_rename(req, parent, name, new_parent, new_name, flags);
+}
+
+static void
+route_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
+{
+	if (fs_control_has(ino))
+		fs_control_forget(fs_of(req), ino, n);
+	else
+		fs_node_forget(&fs_of(req)->nodes, fs_node_of(req, ino), n);
+	fuse_reply_none(req);
+}
+
+static void
+route_forget_multi(fuse_req_t req, size_t n, struct fuse_forget_data *forgets)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (fs_control_has(forgets[i].ino))
+			fs_control_forget(fs_of(req), forgets[i].ino, forgets[i].nlookup);
+		else
+			fs_node_forget(&fs_of(req)->nodes, fs_node_of(req, forgets[i].ino),
+				       forgets[i].nlookup);
+	}
+	fuse_reply_none(req);
+}
+
 const struct fuse_lowlevel_ops fs_ops = {
 	.init = op_init,
-	.lookup = fs_op_lookup,
-	.forget = fs_op_forget,
-	.forget_multi = fs_op_forget_multi,
-	.getattr = fs_op_getattr,
-	.setattr = fs_op_setattr,
-	.readlink = fs_op_readlink,
-	.mknod = fs_op_mknod,
-	.mkdir = fs_op_mkdir,
-	.unlink = fs_op_unlink,
-	.rmdir = fs_op_rmdir,
-	.symlink = fs_op_symlink,
-	.rename = fs_op_rename,
+	.lookup = route_lookup,
+	.forget = route_forget,
+	.forget_multi = route_forget_multi,
+	.symlink = route_symlink,
+	.rename = route_rename,
 	.link = fs_op_link,
-	.open = fs_op_open,
-	.create = fs_op_create,
-	.read = fs_op_read,
-	.write = fs_op_write,
-	.flush = fs_op_flush,
-	.fsync = fs_op_fsync,
-	.release = fs_op_release,
-	.opendir = fs_op_opendir,
-	.readdir = fs_op_readdir,
-	.readdirplus = fs_op_readdirplus,
-	.releasedir = fs_op_releasedir,
-	.fsyncdir = fs_op_fsyncdir,
 	.statfs = fs_op_statfs,
-	.getxattr = fs_op_getxattr,
-	.listxattr = fs_op_listxattr,
-	.setxattr = fs_op_setxattr,
-	.removexattr = fs_op_removexattr,
+	.getattr = route_getattr,
+	.setattr = route_setattr,
+	.readlink = route_readlink,
+	.mknod = route_mknod,
+	.mkdir = route_mkdir,
+	.unlink = route_unlink,
+	.rmdir = route_rmdir,
+	.open = route_open,
+	.create = route_create,
+	.read = route_read,
+	.write = route_write,
+	.flush = route_flush,
+	.fsync = route_fsync,
+	.release = route_release,
+	.opendir = route_opendir,
+	.readdir = route_readdir,
+	.readdirplus = route_readdirplus,
+	.releasedir = route_releasedir,
+	.fsyncdir = route_fsyncdir,
+	.getxattr = route_getxattr,
+	.listxattr = route_listxattr,
+	.setxattr = route_setxattr,
+	.removexattr = route_removexattr,
 };

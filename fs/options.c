@@ -382,6 +382,29 @@ fs_options_args(struct fs_options *opts, int argc, char **argv, char *why, size_
 }
 
 void
+fs_options_each(const struct fs_options *opts,
+		void (*fn)(void *arg, const char *name, const char *text), void *arg)
+{
+	for (size_t i = 0; i < list.n; i++) {
+		const char *at = (const char *)opts + defs[i].at;
+		char number[32];
+
+		if (defs[i].kind == OPTION_TEXT) {
+			fn(arg, defs[i].name, *(char *const *)(const void *)at);
+			continue;
+		}
+		if (defs[i].kind == OPTION_CHOICE)
+			num_show_word(number, sizeof(number), *(const uint64_t *)(const void *)at,
+				      defs[i].unit);
+		else
+			snprintf(number, sizeof(number), "%" PRIu64 "%s",
+				 *(const uint64_t *)(const void *)at,
+				 defs[i].kind == OPTION_MS ? "ms" : "");
+		fn(arg, defs[i].name, number);
+	}
+}
+
+void
 fs_options_print_help(FILE *to)
 {
 	fputs("usage: tiffinfs [SOURCE] DIR [-o OPTION[=VALUE],...] [FLAGS]\n"

@@ -11,6 +11,9 @@
 #include "transfer/base/log.h"
 #include "transfer/base/options.h"
 
+/* In the order of the words of option `control`. */
+enum fs_control_shown { FS_CONTROL_HIDDEN, FS_CONTROL_LISTED, FS_CONTROL_OFF };
+
 struct fs_options {
 #define OPTION(kind, field, unit, def, min, max, help) OPTION_FIELD_##kind(field)
 #include "fs/options.def"
@@ -44,6 +47,10 @@ void fs_options_fini(struct fs_options *opts);
  */
 int fs_options_args(struct fs_options *opts, int argc, char **argv, char *why,
 		    size_t why_cap) MUST_CHECK;
+
+/* fs_options_each -- every option of the list, as it could be written. */
+void fs_options_each(const struct fs_options *opts,
+		     void (*fn)(void *arg, const char *name, const char *text), void *arg);
 
 void fs_options_print_help(FILE *to);
 

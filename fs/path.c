@@ -42,6 +42,13 @@ is_dots(const char *raw, size_t n)
 	return (n == 1 && raw[0] == '.') || (n == 2 && raw[0] == '.' && raw[1] == '.');
 }
 
+/* is_reserved -- the first part of a path that is not a key's: the control directory. */
+static bool
+is_reserved(const char *raw, size_t n)
+{
+	return n == strlen(FS_PATH_CONTROL) && memcmp(raw, FS_PATH_CONTROL, n) == 0;
+}
+
 static size_t
 put_text(char *to, const char *text)
 {
@@ -107,20 +114,22 @@ read_plain(const char *name, size_t n, struct fs_path_step *ret_step)
 
 /* read_word -- the names that stand for something that can't be written plainly. */
 static bool
-read_word(const char *name, struct fs_path_step *ret_step)
+read_word(const char *dir, const char *name, struct fs_path_step *ret_step)
 {
 	static const struct {
 		const char *name, *bytes;
 		enum fs_path_kind kind;
+		bool is_at_root; /* only there */
 	} words[] = {
-		{"%_", "", FS_PATH_PLAIN},
-		{"%2E", ".", FS_PATH_PLAIN},
-		{"%2E%2E", "..", FS_PATH_PLAIN},
-		{"%@", "", FS_PATH_SELF},
+		{"%_", "", FS_PATH_PLAIN, false},
+		{"%2E", ".", FS_PATH_PLAIN, false},
+		{"%2E%2E", "..", FS_PATH_PLAIN, false},
+		{"%@", "", FS_PATH_SELF, false},
+		{"%2E" FS_PATH_CONTROL_REST, FS_PATH_CONTROL, FS_PATH_PLAIN, true},
 	};
 
 	for (size_t i = 0; i < array_len(words); i++) {
-		if (strcmp(name, words[i].name) != 0)
+		if (strcmp(name, words[i].name) != 0 || (words[i].is_at_root && *dir != '\0'))
 			continue;
 		ret_step->kind = words[i].kind;
 		ret_step->len_bytes = put_text(ret_step->bytes, words[i].bytes);
@@ -177,7 +186,9 @@ fs_path_decode(const char *dir, const char *name, struct fs_path_step *ret_step)
 	if (n == 0 || is_dots(name, n) || strchr(name, '/') != NULL)
 		return FS_PATH_E_ILLEGAL;
 
-	if (read_word(name, &step)) {
+	if (*dir == '\0' && is_reserved(name, n))
+		return FS_PATH_E_ILLEGAL;
+	if (read_word(dir, name, &step)) {
 		if (*begun != '\0' || (step.kind == FS_PATH_SELF && *dir == '\0'))
 			return FS_PATH_E_ILLEGAL;
 		*ret_step = step;
@@ -200,15 +211,17 @@ fs_path_decode(const char *dir, const char *name, struct fs_path_step *ret_step)
 
 /* ---- to a name ---- */
 
-/* write_part -- the name of a part, or of its first piece. */
+/* write_part -- the name of a part, or of its first piece; is_first: it stands in the root. */
 static void
-write_part(const char *raw, size_t n, char *ret_name, enum fs_path_kind *ret_kind)
+write_part(const char *raw, size_t n, bool is_first, char *ret_name, enum fs_path_kind *ret_kind)
 {
 	size_t len;
 
 	*ret_kind = FS_PATH_PLAIN;
 	if (n == 0) {
 		put_text(ret_name, "%_");
+	} else if (is_first && is_reserved(raw, n)) {
+		put_text(ret_name, "%2E" FS_PATH_CONTROL_REST);
 	} else if (is_dots(raw, n)) {
 		put_text(ret_name, n == 1 ? "%2E" : "%2E%2E");
 	} else if (part_bytes_written(raw, n) <= FS_PATH_NAME_MAX) {
@@ -234,7 +247,7 @@ fs_path_encode(const char *dir, const char *part, size_t part_bytes, char *ret_n
 	assert(memchr(part, '/', part_bytes) == NULL);
 
 	if (n_begun == 0) {
-		write_part(part, part_bytes, ret_name, ret_kind);
+		write_part(part, part_bytes, /* is_first= */ *dir == '\0', ret_name, ret_kind);
 		return 0;
 	}
 
@@ -248,7 +261,7 @@ fs_path_encode(const char *dir, const char *part, size_t part_bytes, char *ret_n
 	if (at != n_begun)
 		return FS_PATH_E_ELSEWHERE;
 
-	write_part(part, part_bytes, ret_name, ret_kind);
+	write_part(part, part_bytes, /* is_first= */ false, ret_name, ret_kind);
 	return 0;
 }
 
@@ -268,7 +281,8 @@ fs_path_of_key(const char *key, bool is_shadowed, char *ret_path)
 
 		end = strchrnul(at, '/');
 		for (;;) {
-			write_part(raw, (size_t)(end - raw), ret_path + len, &kind);
+			write_part(raw, (size_t)(end - raw), /* is_first= */ raw == key,
+				   ret_path + len, &kind);
 			len += strlen(ret_path + len);
 			if (kind == FS_PATH_PLAIN)
 				break;
@@ -372,7 +386,7 @@ fs_path_split(const char *key, bool is_dir, size_t *ret_dir_bytes, char *ret_nam
 	}
 
 	for (;;) {
-		write_part(key + dir, n - dir, ret_name, &kind);
+		write_part(key + dir, n - dir, /* is_first= */ dir == 0, ret_name, &kind);
 		if (kind == FS_PATH_PLAIN)
 			break;
 		dir += piece_bytes(key + dir, n - dir);

@@ -11,12 +11,15 @@
  *      a part that is "." or ".."                     %2E, %2E%2E
  *      a part over 255 bytes (as written here)        pieces: each that ends in %+ is a directory,
  *                                                     the rest follows inside it
+ *      ".tiffin" as the first part                    %2Etiffin: the plain name is the mount's own
  *      key "a" when keys "a/..." exist                the file a/%@; the directory has the name
  *      any other byte                                 itself
  *
  * A directory is told by the bytes with which all keys below it begin: "" (the
  * root), "a/b/", or, inside a long part, "a/" and the bytes of the pieces so far.
  * Pieces are as long as they may be, so there is one way to cut a part.
+ *
+ * Of a mount with a prefix all keys and directories are given without it: its root is "".
  *
  * Everything here is pure: no state, no allocation.  thread: any.
  */
@@ -25,9 +28,12 @@
 
 #include "transfer/base/base.h"
 
-#define FS_PATH_NAME_MAX 255  /* bytes of one name */
-#define FS_PATH_KEY_MAX  1024 /* bytes of one key */
-#define FS_PATH_MAX      4096 /* bytes of the longest path of a key, its NUL included */
+#define FS_PATH_NAME_MAX     255  /* bytes of one name */
+#define FS_PATH_KEY_MAX      1024 /* bytes of one key */
+#define FS_PATH_CONTROL_REST "tiffin"
+#define FS_PATH_CONTROL      "." FS_PATH_CONTROL_REST /* the control directory, in the root */
+
+#define FS_PATH_MAX 4096 /* bytes of the longest path of a key, its NUL included */
 
 enum fs_path_kind {
 	FS_PATH_PLAIN, /* a file `directory + bytes`, or a directory `directory + bytes + "/"` */

@@ -199,7 +199,8 @@ name(struct fs_walk *walk, const struct candidate *c, struct fs_found *ret_found
 {
 	enum fs_path_kind kind;
 
-	if (fs_path_encode(walk->dir, c->part, strlen(c->part), ret_found->name, &kind) != 0)
+	if (fs_path_encode(fs_in_mount(walk->fs, walk->dir), c->part, strlen(c->part),
+			   ret_found->name, &kind) != 0)
 		return false;
 	memcpy(ret_found->part, c->part, strlen(c->part) + 1);
 	ret_found->is_dir = c->is_dir;
@@ -225,7 +226,8 @@ is_piece(const struct fs_walk *walk, const struct candidate *c)
 	char shown[FS_PATH_NAME_MAX + 1];
 	enum fs_path_kind kind;
 
-	return fs_path_encode(walk->dir, c->part, strlen(c->part), shown, &kind) == 0 &&
+	return fs_path_encode(fs_in_mount(walk->fs, walk->dir), c->part, strlen(c->part), shown,
+			      &kind) == 0 &&
 	       kind == FS_PATH_PIECE;
 }
 
@@ -348,7 +350,8 @@ fs_walk_open(struct fs *fs, const char *dir, const char *after, struct fs_walk *
 	if (r == 0)
 		r = list_behind(walk, after);
 	if (r == 0 && after != NULL) {
-		if (fs_path_encode(dir, after, strlen(after), walk->last_piece, &kind) != 0 ||
+		if (fs_path_encode(fs_in_mount(fs, dir), after, strlen(after), walk->last_piece,
+				   &kind) != 0 ||
 		    kind != FS_PATH_PIECE)
 			walk->last_piece[0] = '\0';
 		r = hold_prefixes(walk, after);

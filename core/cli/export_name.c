@@ -11,6 +11,8 @@
 #define DOT      "%2E"
 #define DOTS     "%2E%2E"
 #define PERCENT  "%25"
+#define CONTROL  ".tiffin" /* of a mount; as a first part that is a key's: */
+#define RESERVED "%2Etiffin"
 
 /* A growing text with a limit. */
 struct text {
@@ -71,6 +73,7 @@ const char *
 export_name_of(char *buf, size_t cap, const char *key)
 {
 	struct text to = {buf, 0, cap};
+	bool is_first = true;
 
 	assert(cap >= EXPORT_NAME_CAP && key[0] != '\0' && strlen(key) <= TIFFIN_KEY_MAX);
 	for (;;) {
@@ -82,12 +85,15 @@ export_name_of(char *buf, size_t cap, const char *key)
 			append(&to, DOT, strlen(DOT));
 		else if (is_part(key, len, ".."))
 			append(&to, DOTS, strlen(DOTS));
+		else if (is_first && is_part(key, len, CONTROL))
+			append(&to, RESERVED, strlen(RESERVED));
 		else
 			append_long(&to, key, len);
 		if (key[len] == '\0')
 			return buf;
 		append(&to, "/", 1);
 		key += len + 1;
+		is_first = false;
 	}
 }
 
@@ -102,6 +108,8 @@ unescape(struct text *to, const char *part, size_t len, bool *ret_more)
 		return append(to, ".", 1);
 	if (is_part(part, len, DOTS))
 		return append(to, "..", 2);
+	if (is_part(part, len, RESERVED))
+		return append(to, CONTROL, strlen(CONTROL));
 
 	for (size_t i = 0; i < len; i++) {
 		if (part[i] != '%') {

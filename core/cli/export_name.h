@@ -9,6 +9,7 @@
  *      an empty part                    %_
  *      a part that is . or ..           %2E, %2E%2E
  *      a part over 255 bytes            pieces of at most 255; those that end in %+ are directories
+ *      .tiffin as the first part        %2Etiffin
  *      key a when keys a/... exist      a/%@
  *      any other byte                   itself
  *

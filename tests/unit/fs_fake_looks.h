@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* fs_fake_looks.h -- behind fs_fake.h: where copies lie, segments, pins.  Every object has one copy
- * on segment 7, "p1" of host "h1". */
+/* fs_fake_looks.h -- behind fs_fake.h: where copies lie, segments, pins, events.  Every object has
+ * one copy on segment 7, "p1" of host "h1". */
 #ifndef TESTS_UNIT_FS_FAKE_LOOKS_H
 #define TESTS_UNIT_FS_FAKE_LOOKS_H
 
@@ -12,6 +12,7 @@ static struct {
 	uint64_t pin_ttl_ms;
 	char pinned[TIFFIN_KEY_MAX + 1];
 	size_t n_extents;
+	uint64_t n_events; /* with ids from 1 on */
 } fake_looks;
 
 int
@@ -62,6 +63,34 @@ int
 tiffin_unpin(struct tiffin_client *client, const char *key)
 {
 	return tiffin_pin(client, key, 0, 0);
+}
+
+int
+tiffin_list_segment_open(struct tiffin_client *client, uint64_t segment_id, const char *prefix,
+			 struct tiffin_list **ret_list)
+{
+	return segment_id == 7 ? tiffin_list_open(client, prefix, '\0', NULL, ret_list)
+			       : TIFFIN_E_NOT_FOUND;
+}
+
+int
+tiffin_events(struct tiffin_client *client, uint64_t *cursor, uint32_t wait_ms,
+	      int (*fn)(void *arg, const struct tiffin_event *event), void *arg)
+{
+	int r = fake_fails("events");
+
+	(void)client;
+	(void)wait_ms;
+	while (r == 0 && *cursor < fake_looks.n_events) {
+		struct tiffin_event event = {.event_id = ++*cursor,
+					     .at_ms = 1000 + *cursor,
+					     .count = 1,
+					     .kind = "kind",
+					     .words = "some \"words\""};
+
+		r = fn(arg, &event);
+	}
+	return r;
 }
 
 #endif

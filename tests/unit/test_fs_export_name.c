@@ -32,6 +32,8 @@ export__and_mount__give_every_key_the_same_path(void **state)
 					 ? "%a"[rand_below(&rand, 2)]
 					 : bytes[rand_below(&rand, sizeof(bytes) - 1)];
 		key[len] = '\0';
+		if (len >= 8 && rand_below(&rand, 8) == 0)
+			memcpy(key, ".tiffin/", 6 + rand_below(&rand, 3));
 
 		export_name_of(exported, sizeof(exported), key);
 		fs_path_of_key(key, /* is_shadowed= */ false, mounted);

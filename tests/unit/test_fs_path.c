@@ -56,6 +56,33 @@ percent__anywhere__is_written_as_25(void **state)
 }
 
 static void
+control__as_the_first_part__is_written_otherwise_and_further_down_not(void **state)
+{
+	char key[FS_PATH_KEY_MAX + 1], name[FS_PATH_NAME_MAX + 1];
+	enum fs_path_kind kind;
+	struct fs_path_step step;
+	size_t n;
+
+	(void)state;
+	assert_path(".tiffin", "%2Etiffin");
+	assert_path(".tiffin/status", "%2Etiffin/status");
+	assert_path("a/.tiffin/b", "a/.tiffin/b");
+	assert_path(".tiffinx", ".tiffinx");
+	assert_path("%2Etiffin", "%252Etiffin");
+	assert_int_equal(fs_path_to_key(".tiffin", key), FS_PATH_E_ILLEGAL);
+	assert_int_equal(fs_path_to_key(".tiffin/status", key), FS_PATH_E_ILLEGAL);
+	assert_int_equal(fs_path_to_key("a/%2Etiffin", key), FS_PATH_E_ILLEGAL);
+	assert_int_equal(fs_path_decode("", ".tiffin", &step), FS_PATH_E_ILLEGAL);
+	assert_int_equal(fs_path_encode("", ".tiffin", 7, name, &kind), 0);
+	assert_string_equal(name, "%2Etiffin");
+	fs_path_split(".tiffin/", /* is_dir= */ true, &n, name);
+	assert_int_equal(n, 0);
+	assert_string_equal(name, "%2Etiffin");
+	fs_path_split("a/.tiffin", /* is_dir= */ false, &n, name);
+	assert_string_equal(name, ".tiffin");
+}
+
+static void
 empty_part__at_each_end_and_between__is_an_underscore(void **state)
 {
 	(void)state;
@@ -381,6 +408,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slash__between_parts__is_a_directory_level),
 		cmocka_unit_test(percent__anywhere__is_written_as_25),
+		cmocka_unit_test(
+			control__as_the_first_part__is_written_otherwise_and_further_down_not),
 		cmocka_unit_test(empty_part__at_each_end_and_between__is_an_underscore),
 		cmocka_unit_test(dots__as_a_whole_part__are_written_as_2E),
 		cmocka_unit_test(long_part__over_255_bytes__is_cut_into_pieces),

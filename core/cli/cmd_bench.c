@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/cli/bench.h"
+#include "core/cli/cmd_bench_transfer.h"
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
 #include "core/cli/rows.h"
@@ -11,7 +12,6 @@
 
 #define THREADS_MAX   256
 #define COUNT_MAX     10000000
-#define SIZES_MAX     32
 #define BYTES_DEFAULT (64ull << 20) /* of one size, when no count is given ... */
 #define COUNT_LEAST   8             /* ... but so many objects at least ... */
 #define COUNT_MOST    2000          /* ... and at most */
@@ -20,6 +20,7 @@ struct opts {
 	const char *sizes;
 	uint64_t n_objects, n_threads;
 	bool verify;
+	const char *depths, *transport, *op, *segment; /* of `transfer` */
 };
 
 static const struct arg_def defs[] = {
@@ -30,11 +31,19 @@ static const struct arg_def defs[] = {
 	{'t', "threads", ARG_NUMBER, offsetof(struct opts, n_threads), "N", "1", "at once"},
 	{'\0', "verify", ARG_FLAG, offsetof(struct opts, verify), NULL, NULL,
 	 "compare what comes back with what was put"},
+	{'\0', "depth", ARG_TEXT, offsetof(struct opts, depths), "N,...", "1,8",
+	 "transfer: so many at once"},
+	{'\0', "transport", ARG_TEXT, offsetof(struct opts, transport), "WAY", NULL,
+	 "transfer: local, shm, file, rdma or tcp alone"},
+	{'\0', "op", ARG_TEXT, offsetof(struct opts, op), "WHAT", NULL,
+	 "transfer: read or write alone"},
+	{'\0', "segment", ARG_TEXT, offsetof(struct opts, segment), "NAME", NULL,
+	 "transfer: this one alone"},
 };
 
 /* parse_sizes -- "4KiB,1MiB".  How many, or 0 and it has been said. */
 static size_t
-parse_sizes(const struct cli *cli, const char *text, uint64_t sizes[SIZES_MAX])
+parse_sizes(const struct cli *cli, const char *text, uint64_t sizes[BENCH_LIST_MAX])
 {
 	size_t n = 0;
 
@@ -43,11 +52,11 @@ parse_sizes(const struct cli *cli, const char *text, uint64_t sizes[SIZES_MAX])
 		size_t len = strcspn(text, ",");
 
 		snprintf(one, sizeof(one), "%.*s", (int)num_min(len, sizeof(one) - 1), text);
-		if (n == SIZES_MAX || num_parse_bytes(one, &sizes[n]) != 0 ||
+		if (n == BENCH_LIST_MAX || num_parse_bytes(one, &sizes[n]) != 0 ||
 		    sizes[n] < BENCH_STAMP_BYTES) {
 			cli_say(cli, CLI_USAGE,
 				"--size: '%s' is not a size of 8 bytes or more (at most %d sizes)",
-				one, SIZES_MAX);
+				one, BENCH_LIST_MAX);
 			return 0;
 		}
 		n++;
@@ -57,8 +66,8 @@ parse_sizes(const struct cli *cli, const char *text, uint64_t sizes[SIZES_MAX])
 	}
 }
 
-static uint64_t
-choose_count(uint64_t wanted, uint64_t size_bytes)
+uint64_t
+bench_count(uint64_t wanted, uint64_t size_bytes)
 {
 	uint64_t n = BYTES_DEFAULT / size_bytes;
 
@@ -127,47 +136,58 @@ bench_size(struct rows *rows, const struct bench *bench)
 }
 
 static int
-run(struct cli *cli, const void *opts_at, struct operands words)
+bench_objects(struct cli *cli, const struct opts *opts, const uint64_t *sizes, size_t n_sizes)
 {
 	static const char *const titles[] = {
 		"OP",         ">SIZE", ">COUNT", ">THREADS", ">MB/s",
 		">OBJECTS/s", ">p50",  ">p99",   ">MAX",     NULL,
 	};
-	const struct opts *opts = opts_at;
-	uint64_t sizes[SIZES_MAX];
 	char prefix[64];
 	struct bench bench = {.clock = cli->clock, .prefix = prefix, .verify = opts->verify};
 	struct rows rows;
-	size_t n;
-	int status;
+	int status = rows_open(&rows, cli, titles, &bench.client);
 
-	(void)words;
-	if (opts->n_threads < 1 || opts->n_threads > THREADS_MAX)
-		return cli_say(cli, CLI_USAGE, "--threads: 1 to %d", THREADS_MAX);
-	if (opts->n_objects > COUNT_MAX)
-		return cli_say(cli, CLI_USAGE, "--count: at most %d", COUNT_MAX);
-	n = parse_sizes(cli, opts->sizes, sizes);
-	if (n == 0)
-		return CLI_USAGE;
-	status = rows_open(&rows, cli, titles, &bench.client);
 	if (status != CLI_OK)
 		return status;
-
 	snprintf(prefix, sizeof(prefix), "tiffin-bench-%d", (int)getpid());
 	bench.n_threads = (uint32_t)opts->n_threads;
-	for (size_t i = 0; i < n && status == CLI_OK; i++) {
+	for (size_t i = 0; i < n_sizes && status == CLI_OK; i++) {
 		bench.size_bytes = sizes[i];
-		bench.n_objects = choose_count(opts->n_objects, sizes[i]);
+		bench.n_objects = bench_count(opts->n_objects, sizes[i]);
 		status = bench_size(&rows, &bench);
 	}
 	cli_keep(&status, rows_end(&rows, 0));
 	return status;
 }
 
+static int
+run(struct cli *cli, const void *opts_at, struct operands words)
+{
+	const struct opts *opts = opts_at;
+	struct bench_transfer_wish wish = {.depths = opts->depths,
+					   .transport = opts->transport,
+					   .op = opts->op,
+					   .segment = opts->segment,
+					   .n_ops = opts->n_objects,
+					   .verify = opts->verify};
+
+	if (words.n > 0 && strcmp(words.at[0], "transfer") != 0)
+		return cli_say(cli, CLI_USAGE, "bench: '%s' is not transfer", words.at[0]);
+	if (opts->n_threads < 1 || opts->n_threads > THREADS_MAX)
+		return cli_say(cli, CLI_USAGE, "--threads: 1 to %d", THREADS_MAX);
+	if (opts->n_objects > COUNT_MAX)
+		return cli_say(cli, CLI_USAGE, "--count: at most %d", COUNT_MAX);
+	wish.n_sizes = parse_sizes(cli, opts->sizes, wish.sizes);
+	if (wish.n_sizes == 0)
+		return CLI_USAGE;
+	return words.n > 0 ? cmd_bench_transfer(cli, &wish)
+			   : bench_objects(cli, opts, wish.sizes, wish.n_sizes);
+}
+
 const struct command cmd_bench = {
 	.name = "bench",
 	.run = run,
-	.synopsis = "",
+	.synopsis = "[transfer]",
 	.summary = "how fast are puts and gets from here",
 	.help = "Puts and gets objects of each size, one call each, and prints how many bytes and "
 		"objects\n"
@@ -175,9 +195,19 @@ const struct command cmd_bench = {
 		"are\n"
 		"called tiffin-bench-PID/... and are removed at the end.\n"
 		"\n"
-		"  tiffin bench --size 4KiB,1MiB --threads 4 --verify",
+		"With transfer the transports are measured by themselves, the master aside: reads "
+		"and\n"
+		"writes of each size between this process and a piece of each segment that is "
+		"taken for\n"
+		"it and given back, by every transport that gets there, so many at once (depth); "
+		"times\n"
+		"are of all that were begun together.  `local` is memory of this process, to "
+		"compare with.\n"
+		"\n"
+		"  tiffin bench --size 4KiB,1MiB --threads 4 --verify\n"
+		"  tiffin bench transfer --transport tcp --op read --depth 1,16",
 	.args = {defs, array_len(defs)},
 	.opts_bytes = sizeof(struct opts),
 	.min_words = 0,
-	.max_words = 0,
+	.max_words = 1,
 };

@@ -164,6 +164,20 @@ for command in segments clients puts; do
 done
 ok tiffin bench --size 8,4KiB,1MiB --count 20 --threads 2 --verify
 no 2 tiffin bench --size 4
+no 2 tiffin bench transfers
+no 2 tiffin bench transfer --transport pigeon
+tells "'pigeon' is not local, shm, file, rdma or tcp"
+no 2 tiffin bench transfer --depth 0
+no 2 tiffin bench transfer --op erase
+no 1 tiffin bench transfer --segment none
+ok tiffin bench transfer --size 8,64KiB --count 20 --depth 1,4 --verify
+for way in local shm tcp; do says " $way "; done
+ok tiffin bench transfer --size 64KiB --count 10 --transport shm --op read --json
+says '"transport":"shm","op":"read","size_bytes":65536,"depth":8,"n_ops":10'
+no 5 tiffin bench transfer --transport file
+tells "no segment is reached"
+ok tiffin puts
+[ "$(wc -l <out)" -le 1 ] || die "bench leaves a put behind: $(cat out)"
 ok tiffin ls
 ! grep -q tiffin-bench out || die "bench leaves objects behind"
 ok tiffin check --db "$DB" --deep

@@ -842,13 +842,46 @@ enum tiffin_change { TIFFIN_CHANGE_PUT = 1, TIFFIN_CHANGE_REMOVED = 2, TIFFIN_CH
  * tiffin_watch_open -- call fn for every change of keys that begin with prefix.
  *
  * fn runs on a thread of the library, one call at a time, and may not call back into this client.
- * change is one of enum tiffin_change.  key NULL: some changes were missed (overflow, or the
- * connection was lost): look at everything anew.
+ * change is one of enum tiffin_change.  key NULL: some changes were missed and are not known any
+ * more: look at everything anew.  A connection that was lost is made anew, and what was missed
+ * meanwhile is told; only after a restart of the master, or when very much has changed, it is not
+ * known.
  */
 TIFFIN_API int tiffin_watch_open(struct tiffin_client *client, const char *prefix,
 				 void (*fn)(void *arg, int change, const char *key,
 					    uint64_t object_id),
 				 void *arg, struct tiffin_watch **ret_watch);
+
+/* How far a watch is: what changed after it is not told yet.  Of one master, until it restarts. */
+struct tiffin_position {
+	uint64_t epoch, number;
+};
+
+struct tiffin_watch_options {
+	const char *prefix; /* "" or NULL: every key */
+	struct tiffin_position
+		after; /* of a watch of the same prefix and tenant; zeros: from now on */
+};
+
+/*
+ * tiffin_watch_resume -- the same, behind a position: what has changed since is told, too.
+ *
+ * When the position is of too long ago, or the master was restarted since, fn is called with key
+ * NULL first.  What was missed may be told before this returns, on the caller's thread; *ret_watch
+ * is set by then, and NULL again when this fails.
+ */
+TIFFIN_API int
+tiffin_watch_resume(struct tiffin_client *client, const struct tiffin_watch_options *options,
+		    void (*fn)(void *arg, int change, const char *key, uint64_t object_id),
+		    void *arg, struct tiffin_watch **ret_watch);
+
+/*
+ * tiffin_watch_position -- behind all that fn was told; within fn: behind the change at hand.
+ *
+ * Any thread, also within fn.
+ */
+TIFFIN_API void tiffin_watch_position(struct tiffin_watch *watch,
+				      struct tiffin_position *ret_position);
 
 /* tiffin_watch_close -- when it returns, fn does not run and never will.  NULL is fine. */
 TIFFIN_API void tiffin_watch_close(struct tiffin_watch *watch);

@@ -5,7 +5,8 @@
  * answers, nor answers for whoever looks at changes.
  *
  *      CUT OFF --connect, greet, watch, ping--> LISTENING --lost--> CUT OFF
- *         after the first time: "look at everything anew"
+ *         from the position that was reached: the master tells what was missed, or, when it does
+ * not know any more: "look at everything anew"
  *
  * The ping's answer proves that the watch is in force, for the master takes the requests of a
  * connection in their order.
@@ -44,6 +45,9 @@ struct tiffin_watch {
 	bool has_thread;
 	int wake_fd; /* eventfd: readable once it is to end */
 
+	struct lock lock;                /* LOCK_core_watch: what follows */
+	struct tiffin_position position; /* epoch 0: none yet */
+
 	/* the thread's own */
 	int fd;
 	uint64_t next_id, watch_id;
@@ -79,7 +83,11 @@ send_frame(struct tiffin_watch *watch, uint16_t type, uint64_t id, uint64_t unti
 static int
 send_watch(struct tiffin_watch *watch, uint64_t until_ns)
 {
-	const struct msg_watch msg = {span_of(watch->prefix, strlen(watch->prefix))};
+	const struct msg_watch msg = {
+		.prefix = span_of(watch->prefix, strlen(watch->prefix)),
+		.after_epoch = watch->position.epoch,
+		.after_number = watch->position.number,
+	};
 
 	buf_clear(&watch->payload);
 	if (msg_watch_encode(&watch->payload, &msg) != 0)
@@ -101,25 +109,39 @@ send_ping(struct tiffin_watch *watch, uint64_t until_ns)
 	return send_frame(watch, MSG_ping, watch->next_id++, until_ns);
 }
 
+static void
+reach(struct tiffin_watch *watch, uint64_t number)
+{
+	lock_take(&watch->lock);
+	watch->position = (struct tiffin_position){watch->session.master_epoch, number};
+	lock_drop(&watch->lock);
+}
+
+static void
+tell_change(struct tiffin_watch *watch, const struct rec_change *change)
+{
+	char key[TIFFIN_KEY_MAX + 1];
+
+	memcpy(key, change->key.at, change->key.len);
+	key[change->key.len] = '\0';
+	reach(watch, change->number);
+	watch->fn(watch->arg, change->kind, key, change->object_id);
+}
+
 /* tell -- what one frame of the watch says. */
 static int
 tell(struct tiffin_watch *watch, const struct frame *frame)
 {
 	struct rep_watch rep;
-	char key[TIFFIN_KEY_MAX + 1];
 
 	arena_reset(&watch->arena);
 	if (frame->status != STATUS_OK)
 		return LINK_E_LOST;
 	if (rep_watch_decode(frame->payload, &watch->arena, &rep) != 0)
 		return LINK_E_LOST;
-	for (uint32_t i = 0; i < rep.n_changes; i++) {
-		const struct rec_change *change = &rep.changes[i];
-
-		memcpy(key, change->key.at, change->key.len);
-		key[change->key.len] = '\0';
-		watch->fn(watch->arg, change->kind, key, change->object_id);
-	}
+	for (uint32_t i = 0; i < rep.n_changes; i++)
+		tell_change(watch, &rep.changes[i]);
+	reach(watch, rep.number);
 	if (rep.is_overflow != 0)
 		watch->fn(watch->arg, 0, NULL, 0);
 	return 0;
@@ -218,9 +240,6 @@ watch_run(void *arg)
 		r = go_up(watch, clock_ns(clock_real()) + FRAME_MS / 10 * NS_PER_MS);
 		backoff_ms =
 			r == 0 ? BACKOFF_MIN_MS : num_min(2 * backoff_ms, (uint64_t)BACKOFF_MAX_MS);
-		if (r == 0)
-			watch->fn(watch->arg, 0, NULL,
-				  0); /* what happened meanwhile is not known */
 	}
 	return NULL;
 }
@@ -268,6 +287,7 @@ watch_free(struct tiffin_watch *watch)
 	buf_fini(&watch->in);
 	arena_fini(&watch->arena);
 	free((char *)watch->config.name);
+	lock_fini(&watch->lock);
 	watch->magic = 0;
 	free(watch);
 }
@@ -320,6 +340,17 @@ tiffin_watch_open(struct tiffin_client *client, const char *prefix,
 		  void (*fn)(void *arg, int change, const char *key, uint64_t object_id), void *arg,
 		  struct tiffin_watch **ret_watch)
 {
+	const struct tiffin_watch_options options = {.prefix = prefix};
+
+	return tiffin_watch_resume(client, &options, fn, arg, ret_watch);
+}
+
+int
+tiffin_watch_resume(struct tiffin_client *client, const struct tiffin_watch_options *options,
+		    void (*fn)(void *arg, int change, const char *key, uint64_t object_id),
+		    void *arg, struct tiffin_watch **ret_watch)
+{
+	const char *prefix = options->prefix;
 	struct tiffin_watch *watch;
 	int r = client_enter(client);
 
@@ -340,13 +371,16 @@ tiffin_watch_open(struct tiffin_client *client, const char *prefix,
 	watch->arg = arg;
 	watch->fd = watch->wake_fd = -1;
 	watch->next_id = 1;
+	lock_init(&watch->lock, LOCK_core_watch);
+	watch->position = options->after;
 	if (prefix != NULL)
 		snprintf(watch->prefix, sizeof(watch->prefix), "%s", prefix);
+	*ret_watch = watch; /* fn may ask for the position at once */
 	r = watch_start(watch, client_until(client));
-	if (r != 0)
+	if (r != 0) {
+		*ret_watch = NULL;
 		watch_free(watch);
-	else
-		*ret_watch = watch;
+	}
 	return r == 0 ? (client_leave(client, 0), 0) : client_leave(client, r);
 }
 
@@ -355,4 +389,12 @@ tiffin_watch_close(struct tiffin_watch *watch)
 {
 	if (watch != NULL && watch->magic == WATCH_MAGIC)
 		watch_free(watch);
+}
+
+void
+tiffin_watch_position(struct tiffin_watch *watch, struct tiffin_position *ret_position)
+{
+	lock_take(&watch->lock);
+	*ret_position = watch->position;
+	lock_drop(&watch->lock);
 }

@@ -398,21 +398,5 @@ books_pin(struct master *master, struct object *object, uint32_t until_s)
 void
 books_changed(struct master *master, enum change_kind kind, const struct object *object)
 {
-	struct change *change;
-
-	if (list_is_empty(&master->watches))
-		return;
-	change = malloc(sizeof(*change) + object->key.len_bytes);
-	if (change == NULL || vec_push(&master->changes, change) < 0) {
-		free(change);
-		list_each(&master->watches, link)
-			list_of(link, struct watch, at_master)->overflowed = true;
-		return;
-	}
-	change->batch = master->batch;
-	change->object_id = object->id;
-	change->kind = (uint8_t)kind;
-	change->tenant_id = object->tenant->id;
-	change->key_len = object->key.len_bytes;
-	memcpy(change->key, object->key.bytes, object->key.len_bytes);
+	changes_add(&master->changes, object, (uint8_t)kind, master->batch);
 }

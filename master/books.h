@@ -225,8 +225,9 @@ int park(struct master *master, struct peer *peer, const struct frame *frame) MU
 
 void parked_free(struct parked *parked);
 
-/* watch_tell -- committed changes to everybody who watches.  watch_free -- it watches no more. */
-void watch_tell(struct master *master);
+/* watch_tell -- committed changes to everybody who watches, in bounded steps; true: there are more,
+ * for somebody who reads.  watch_free -- it watches no more. */
+bool watch_tell(struct master *master);
 void watch_free(struct watch *watch);
 
 /* dispatch_release -- send what waited for what is committed, or synced, by now. */

@@ -50,6 +50,7 @@ init_lists(struct master *master)
 	list_init(&master->strangers);
 	list_init(&master->dirty);
 	list_init(&master->watches);
+	changes_init(&master->changes);
 	list_init(&master->parked);
 	tenants_init(&master->tenants);
 	list_init(&master->followers);
@@ -169,9 +170,7 @@ master_free(struct master *master)
 			;
 		segment_free(segment);
 	}
-	for (size_t i = 0; i < master->changes.n; i++)
-		free(master->changes.at[i]);
-	vec_fini(&master->changes);
+	changes_fini(&master->changes);
 	vec_fini(&master->cleared);
 	for (int i = 0; i < POOLS; i++)
 		vec_fini(&master->pools[i].segments);
@@ -279,7 +278,8 @@ master_turn(struct master *master)
 	store_progress(master->store, &master->progress);
 	gone_settle(&master->gone, master->progress.committed);
 	dispatch_release(master);
-	watch_tell(master);
+	if (watch_tell(master))
+		wait_ms = 0;
 	if (master->lap_ns != 0) {
 		hist_add(&master->turns, clock_ns(master->clock) - master->turn_began_ns);
 		master->lap_ns = 0;

@@ -23,6 +23,7 @@
 #ifndef MASTER_MASTER_H
 #define MASTER_MASTER_H
 
+#include "master/change.h"
 #include "master/client.h"
 #include "master/counters.h"
 #include "master/event.h"
@@ -83,15 +84,8 @@ struct watch {
 	struct peer *peer;
 	uint64_t request_id;
 	struct span prefix; /* owned */
-	bool overflowed;
-};
-
-/* A change that watchers have not been told yet. */
-struct change {
-	uint64_t batch, object_id, tenant_id;
-	uint8_t kind;
-	uint16_t key_len;
-	uint8_t key[];
+	uint64_t at;        /* it was told all of its changes up to this one (change.h) */
+	uint64_t told;      /* and knows so up to this one */
 };
 
 /* A put_start or put_extend that waits for room. */
@@ -173,7 +167,7 @@ struct master {
 	struct list held, held_sync; /* struct answer.at_held: until committed, until synced */
 	struct list peers, dirty, watches, parked;
 	struct list strangers; /* struct peer.at_strangers, front: without a client for longest */
-	VEC(struct change *) changes;
+	struct changes changes;
 	struct events events;
 	struct list followers; /* struct parked.at_master: they wait for events */
 	uint64_t follow_ms;    /* how long the one at hand would */

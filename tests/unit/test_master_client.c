@@ -287,123 +287,6 @@ second_connection_of_a_client__takes_over_from_the_first(void **state)
 	assert_int_equal(w->master->clients.n, 1);
 }
 
-/* ---- watches ---- */
-
-static void
-watch__hears_of_changes_below_its_prefix_once_they_are_committed(void **state)
-{
-	struct world *w = *state;
-	struct end *writer = world_join(w, 11), *watcher = world_join(w, 12);
-	struct rec_put_done done = {0};
-	struct rep_watch rep = {0};
-	struct frame frame = {0};
-	uint32_t status;
-	uint64_t id;
-
-	id = SEND(watcher, watch, .prefix = span_of("a/", 2));
-	world_turn(w);
-	end_put(writer, "b", 0);
-	assert_int_equal(end_answers(watcher, id, &frame), 1);
-	done.object_id = end_start(writer, "a/x", 0, 0, &status);
-	SEND(writer, put_end, .n_puts = 1, .puts = &done);
-	world_turn_alone(w);
-	assert_int_equal(end_answers(watcher, id, &frame), 1);
-	world_turn(w);
-
-	assert_int_equal(end_answers(watcher, id, &frame), 2);
-	assert_true((frame.flags & FRAME_MORE) != 0);
-	assert_int_equal(HEAR(watcher, id, watch, &rep), STATUS_OK);
-	assert_int_equal(rep.n_changes, 1);
-	assert_int_equal(rep.changes[0].kind, CHANGE_PUT);
-	assert_int_equal(rep.changes[0].object_id, done.object_id);
-}
-
-static void
-watch__of_a_rename__hears_of_both_keys(void **state)
-{
-	struct world *w = *state;
-	struct end *end = world_join(w, 11);
-	struct rec_rename_pair pair = {span_of("a", 1), span_of("b", 1)};
-	struct rep_rename renamed;
-	struct rep_watch rep = {0};
-	uint64_t id;
-
-	end_put(end, "a", 0);
-	id = SEND(end, watch, .prefix = span_of("", 0));
-	assert_int_equal(ASK(end, rename, &renamed, .n_pairs = 1, .pairs = &pair), STATUS_OK);
-
-	assert_int_equal(HEAR(end, id, watch, &rep), STATUS_OK);
-	assert_int_equal(rep.n_changes, 2);
-	assert_int_equal(rep.changes[0].kind, CHANGE_REMOVED);
-	assert_int_equal(rep.changes[1].kind, CHANGE_PUT);
-}
-
-/* Nobody reads the watcher's connection while this happens. */
-static void
-change_much(struct world *w, struct end *writer)
-{
-	struct rec_put_done done = {0};
-	struct rec_put put;
-	struct rep_put_start rep = {0};
-	uint8_t key[1000];
-
-	memset(key, 'k', sizeof(key));
-	put = (struct rec_put){span_of(key, sizeof(key)), 0};
-	for (int i = 0; i < 1200; i++) {
-		buf_clear(&writer->in);
-		assert_int_equal(ASK(writer, put_start, &rep, .replica_num = 1, .flags = 1,
-				     .n_puts = 1, .puts = &put),
-				 STATUS_OK);
-		done.object_id = rep.places[0].object_id;
-		SEND(writer, put_end, .n_puts = 1, .puts = &done);
-		world_turn(w);
-	}
-}
-
-static void
-watcher__that_does_not_read__is_told_once_that_it_missed_some(void **state)
-{
-	struct world *w = *state;
-	struct end *writer = world_join(w, 11), *watcher = world_join(w, 12);
-	struct peer *peer = watcher->peer;
-	struct rep_watch rep = {0};
-	size_t backlog;
-	uint64_t id;
-
-	id = SEND(watcher, watch, .prefix = span_of("", 0));
-	world_turn(w);
-	watcher->peer = NULL; /* it does not read */
-	change_much(w, writer);
-	backlog = buf_len(&peer->out);
-	assert_in_range(backlog, 1 << 20, (1 << 20) + 100000);
-	assert_int_equal(counter_get(&w->master->counters.watch_overflows), 1);
-
-	watcher->peer = peer;
-	world_turn(w); /* reads all */
-	world_turn(w);
-
-	assert_int_equal(HEAR(watcher, id, watch, &rep), STATUS_OK);
-	assert_int_equal(rep.is_overflow, 1);
-	end_put(writer, "k", 0);
-	assert_int_equal(HEAR(watcher, id, watch, &rep), STATUS_OK);
-	assert_int_equal(rep.is_overflow, 0);
-	assert_int_equal(rep.n_changes, 1);
-}
-
-static void
-too_many_watches__of_one_connection__are_refused(void **state)
-{
-	struct world *w = *state;
-	struct end *end = world_join(w, 11);
-	uint64_t id = 0;
-
-	for (int i = 0; i < 65; i++)
-		id = SEND(end, watch, .prefix = span_of("", 0));
-	world_turn(w);
-	assert_int_equal(end_status(end, id - 1), STATUS_OK);
-	assert_int_equal(end_status(end, id), STATUS_TOO_MANY);
-}
-
 int
 main(void)
 {
@@ -423,10 +306,6 @@ main(void)
 		WORLD_TEST(rejoin__of_a_suspect__makes_it_whole_again),
 		WORLD_TEST(leave__takes_segments_and_puts_along),
 		WORLD_TEST(second_connection_of_a_client__takes_over_from_the_first),
-		WORLD_TEST(watch__hears_of_changes_below_its_prefix_once_they_are_committed),
-		WORLD_TEST(watch__of_a_rename__hears_of_both_keys),
-		WORLD_TEST(watcher__that_does_not_read__is_told_once_that_it_missed_some),
-		WORLD_TEST(too_many_watches__of_one_connection__are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

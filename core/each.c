@@ -51,8 +51,7 @@ some(struct tiffin_client *client, const struct each *each, const char *const *k
 			recs[n_good++].key = span_of(keys[i], strlen(keys[i]));
 	}
 	if (n_good > 0)
-		r = ask_call(&ask, each->type,
-			     each->encode(&ask.payload, recs, n_good, each->flags),
+		r = ask_call(&ask, each->type, each->encode(&ask.payload, recs, n_good, each->arg),
 			     client_until(client));
 	if (r == 0 && n_good > 0)
 		r = fates(&ask, keys, n, results);

@@ -8,13 +8,13 @@
 
 /* Encode one request about these keys into ask->payload. */
 typedef int (*each_encode_fn)(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys,
-			      uint32_t flags);
+			      uint64_t arg);
 
 /* What is asked, and how. */
 struct each {
 	uint16_t type;
 	each_encode_fn encode;
-	uint32_t flags;
+	uint64_t arg; /* for encode */
 };
 
 /*

@@ -16,11 +16,11 @@ pin_check(uint32_t pins, uint64_t ttl_ms)
 	return 0;
 }
 
-/* How long stands in each.flags. */
-#define FOR_EVER UINT32_MAX
+/* How long stands in each.arg. */
+#define FOR_EVER UINT64_MAX
 
 static int
-encode_pin(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys, uint32_t ttl_ms)
+encode_pin(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys, uint64_t ttl_ms)
 {
 	const struct msg_pin msg = {.pin = ttl_ms == FOR_EVER ? 2 : 1,
 				    .pin_ttl_ms = ttl_ms == FOR_EVER ? 0 : ttl_ms,
@@ -31,11 +31,11 @@ encode_pin(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys, uin
 }
 
 static int
-encode_unpin(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys, uint32_t flags)
+encode_unpin(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys, uint64_t arg)
 {
 	const struct msg_unpin msg = {.n_keys = n_keys, .keys = (struct rec_key_only *)keys};
 
-	(void)flags;
+	(void)arg;
 	return msg_unpin_encode(to, &msg);
 }
 
@@ -43,7 +43,7 @@ int
 tiffin_pin_batch(struct tiffin_client *client, const char *const *keys, size_t n_keys,
 		 uint32_t flags, uint64_t ttl_ms, int *ret_results)
 {
-	struct each each = {.type = MSG_pin, .encode = encode_pin, .flags = FOR_EVER};
+	struct each each = {.type = MSG_pin, .encode = encode_pin, .arg = FOR_EVER};
 	int r = client_enter(client);
 
 	if (r != 0)
@@ -54,7 +54,7 @@ tiffin_pin_batch(struct tiffin_client *client, const char *const *keys, size_t n
 	if (r != 0)
 		return client_leave(client, r);
 	if (flags == TIFFIN_SOFT_PIN)
-		each.flags = (uint32_t)ttl_ms;
+		each.arg = ttl_ms;
 	return client_leave(client, each_run(client, &each, keys, n_keys, ret_results));
 }
 

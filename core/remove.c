@@ -3,7 +3,7 @@
 #include "core/why.h"
 
 static int
-encode(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys, uint32_t flags)
+encode(struct buf *to, const struct rec_key_only *keys, uint32_t n_keys, uint64_t flags)
 {
 	const struct msg_remove msg = {.force = (flags & TIFFIN_FORCE) != 0,
 				       .n_keys = n_keys,
@@ -16,7 +16,7 @@ int
 tiffin_remove_batch(struct tiffin_client *client, const char *const *keys, size_t n_keys,
 		    uint32_t flags, int *ret_results)
 {
-	const struct each each = {.type = MSG_remove, .encode = encode, .flags = flags};
+	const struct each each = {.type = MSG_remove, .encode = encode, .arg = flags};
 	int r = client_enter(client);
 
 	if (r != 0)

@@ -218,6 +218,42 @@ TIFFIN_API int tiffin_get_batch(struct tiffin_client *client, struct tiffin_item
 TIFFIN_API int tiffin_exist(struct tiffin_client *client, const char *const *keys, size_t n_keys,
 			    int *ret_results);
 
+/*
+ * tiffin_exist_lease -- the same, and those that are there stay for lease_ms, so that a get which
+ * follows finds them.
+ *
+ * lease_ms  [in]  0, or more than the master gives: as long as it gives (tiffin.conf(5), lease_ms).
+ *
+ * Within that time they go neither for room nor by a removal without TIFFIN_FORCE.  The leases end
+ * by themselves; to keep them use tiffin_lease_take().
+ */
+TIFFIN_API int tiffin_exist_lease(struct tiffin_client *client, const char *const *keys,
+				  size_t n_keys, uint64_t lease_ms, int *ret_results);
+
+struct tiffin_lease;
+
+/*
+ * tiffin_lease_take -- keep objects as they are, without reading them.
+ *
+ * ret_results  [out] one a key: 0, TIFFIN_E_NOT_FOUND, or why there is no lease on it.
+ * ret_lease    [out] to be given to tiffin_lease_drop(), before the client is closed.
+ *
+ * The client renews them until then.  An object that is removed by force or replaced meanwhile
+ * keeps its bytes for those who read under a lease.
+ *
+ * Errors: when the master could be asked for none: TIFFIN_E_UNREACHABLE, TIFFIN_E_TIMEOUT,
+ *         TIFFIN_E_SYSTEM, TIFFIN_E_INVALID.
+ */
+TIFFIN_API int tiffin_lease_take(struct tiffin_client *client, const char *const *keys,
+				 size_t n_keys, int *ret_results, struct tiffin_lease **ret_lease);
+
+/* tiffin_lease_check -- does it hold for the i-th key?  0; TIFFIN_E_LEASE: it is over, for good;
+ * TIFFIN_E_NOT_FOUND: there was none.  thread: any. */
+TIFFIN_API int tiffin_lease_check(const struct tiffin_lease *lease, size_t i);
+
+/* tiffin_lease_drop -- give all of them back.  NULL is fine. */
+TIFFIN_API void tiffin_lease_drop(struct tiffin_lease *lease);
+
 struct tiffin_stat {
 	uint64_t object_id, len_bytes;
 	uint64_t put_at_ms; /* since 1970, UTC */
@@ -298,6 +334,7 @@ TIFFIN_API int tiffin_remove_regex(struct tiffin_client *client, const char *pat
  * tiffin_replica_clear -- the copies that these objects have on a segment go; 0: all copies.
  *
  * ret_results  [out]  one a key: 0; TIFFIN_E_NOT_FOUND: no such object, or no copy there;
+ *                     TIFFIN_E_INVALID: no key at all, and the others are done all the same;
  *                     TIFFIN_E_LEASE: somebody reads it.  An object whose last copy goes is
  * removed.
  */

@@ -18,25 +18,6 @@ find_all(const struct peer *peer, const struct rec_key_only *keys, uint32_t n)
 	return objects;
 }
 
-int
-handle_exist(struct peer *peer, const struct msg_exist *msg, struct buf *out)
-{
-	uint32_t *statuses = handle_statuses(peer, msg->n_keys);
-	struct object **objects = find_all(peer, msg->keys, msg->n_keys);
-
-	if (statuses == NULL || objects == NULL)
-		return STATUS_UNAVAILABLE;
-	for (uint32_t i = 0; i < msg->n_keys; i++) {
-		statuses[i] = STATUS_NOT_FOUND;
-		if (objects[i] != NULL)
-			statuses[i] =
-				object_is_readable(objects[i]) ? STATUS_OK : STATUS_NOT_COMPLETE;
-	}
-	return handle_fates(out, statuses, msg->n_keys);
-}
-
-/* ---- get_replica_list ---- */
-
 /*
  * A promise is never longer than the master's own measure: a restart waits just so long.  Who only
  * looks gets none.
@@ -48,6 +29,51 @@ lease_len(const struct master *master, uint32_t wanted_ms)
 
 	return (uint32_t)(wanted_ms == 0 ? most_ms : num_min(wanted_ms, most_ms));
 }
+
+/* ---- exist ---- */
+
+/* lease_all -- a reader's promise for each; as uses they count like reads. */
+static void
+lease_all(struct master *master, struct object **objects, uint32_t n, uint32_t lease_ms)
+{
+	uint32_t n_used = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct object *object = objects[i];
+
+		if (object == NULL || !object_is_readable(object))
+			continue;
+		(void)lease_grant(master, object, lease_ms); /* it ends by itself */
+		if (lease_is_use(master, object))
+			objects[n_used++] = object; /* among those looked at already */
+	}
+	while (n_used > 0)
+		ages_use(objects[--n_used]);
+}
+
+int
+handle_exist(struct peer *peer, const struct msg_exist *msg, struct buf *out)
+{
+	uint32_t *statuses = handle_statuses(peer, msg->n_keys);
+	struct object **objects = find_all(peer, msg->keys, msg->n_keys);
+
+	if ((msg->flags & ~EXIST_LEASE) != 0 || msg->lease_ms == LEASE_NONE)
+		return STATUS_INVALID;
+	if (statuses == NULL || objects == NULL)
+		return STATUS_UNAVAILABLE;
+	for (uint32_t i = 0; i < msg->n_keys; i++) {
+		statuses[i] = STATUS_NOT_FOUND;
+		if (objects[i] != NULL)
+			statuses[i] =
+				object_is_readable(objects[i]) ? STATUS_OK : STATUS_NOT_COMPLETE;
+	}
+	if ((msg->flags & EXIST_LEASE) != 0)
+		lease_all(peer->master, objects, msg->n_keys,
+			  lease_len(peer->master, msg->lease_ms));
+	return handle_fates(out, statuses, msg->n_keys);
+}
+
+/* ---- get_replica_list ---- */
 
 static bool
 is_offered(const struct replica *rep)

@@ -195,6 +195,8 @@ args_parse(const struct args_into *into, size_t n_into, const struct args_words 
 			return r;
 		i += r;
 	}
+	if (words->ret_n_behind != NULL)
+		*words->ret_n_behind = words->argc - i;
 	while (i < words->argc)
 		argv[n_words++] = argv[i++];
 	return n_words;

@@ -54,6 +54,7 @@ struct args_words {
 	char **argv;
 	char *why; /* one line on what is wrong */
 	size_t why_cap;
+	int *ret_n_behind; /* words behind "--", the last of those that are left; or NULL */
 };
 
 /* args_init -- every option at its default.  needs: defaults that can be parsed. */

@@ -291,8 +291,8 @@ run_command(struct cli *cli, int argc, char **argv)
 	cleanup_with(opts_free_at) void *opts = calloc(1, command->opts_bytes + 1);
 	struct args_into into[] = {{&command->args, opts}, {&cli_args, cli}};
 	char why[512];
-	struct args_words words = {ARGS_ALL, argc, argv, why, sizeof(why)};
-	int n, status;
+	int n, status, n_behind = 0;
+	struct args_words words = {ARGS_ALL, argc, argv, why, sizeof(why), &n_behind};
 
 	if (opts == NULL)
 		return cli_fail_system(cli, -ENOMEM, "options");
@@ -308,7 +308,7 @@ run_command(struct cli *cli, int argc, char **argv)
 	status = check_words(cli, command, n);
 	if (status != CLI_OK)
 		return status;
-	return command->run(cli, opts, (struct operands){n, argv});
+	return command->run(cli, opts, (struct operands){n, argv, n_behind});
 }
 
 /* find_and_run -- words behind the program's name. */
@@ -317,14 +317,14 @@ find_and_run(struct cli *cli, int argc, char **argv)
 {
 	struct args_into into = {&cli_args, cli};
 	char why[512];
-	struct args_words words = {ARGS_TO_FIRST_WORD, argc, argv, why, sizeof(why)};
+	struct args_words words = {ARGS_TO_FIRST_WORD, argc, argv, why, sizeof(why), NULL};
 	int n = args_parse(&into, 1, &words);
 
 	if (n < 0)
 		return cli_say(cli, CLI_USAGE, "%s", why);
 	if (cli->version) {
 		cli->command = &cmd_version;
-		return cmd_version.run(cli, NULL, (struct operands){0, NULL});
+		return cmd_version.run(cli, NULL, (struct operands){0});
 	}
 	if (n == 0 && cli->help) {
 		commands_print_help(stdout);

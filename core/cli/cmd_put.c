@@ -13,8 +13,8 @@
 
 struct opts {
 	bool recursive, replace, exported, strict, same_node;
-	uint64_t n_replicas, n_nof;
-	const char *prefer, *prefer_nof;
+	uint64_t n_replicas, n_nof, pin_ttl_ms;
+	const char *prefer, *prefer_nof, *pin;
 };
 
 static const struct arg_def defs[] = {
@@ -34,6 +34,10 @@ static const struct arg_def defs[] = {
 	 "where the others go first"},
 	{'\0', "same-node", ARG_FLAG, offsetof(struct opts, same_node), NULL, NULL,
 	 "with -r: first copies of small files that are put together on one host"},
+	{'\0', "pin", ARG_TEXT, offsetof(struct opts, pin), "soft|hard", NULL,
+	 "pin it with the put, as 'tiffin pin' does"},
+	{'\0', "pin-ttl", ARG_MS, offsetof(struct opts, pin_ttl_ms), "TIME", NULL,
+	 "of a soft pin, at most 24h; without it: 30min"},
 	{'\0', "exported", ARG_FLAG, offsetof(struct opts, exported), NULL, NULL,
 	 "with -r: the tree was written by 'get -r'; undo its escapes"},
 };
@@ -85,6 +89,22 @@ put_one(struct cli *cli, const struct tiffin_put_options *options, const char *k
 	return status;
 }
 
+/* judge_pin -- CLI_OK, or it has been said. */
+static int
+judge_pin(const struct cli *cli, const struct opts *opts, uint32_t *flags)
+{
+	if (opts->pin != NULL && strcmp(opts->pin, "hard") == 0)
+		*flags |= TIFFIN_HARD_PIN;
+	else if (opts->pin != NULL && strcmp(opts->pin, "soft") == 0)
+		*flags |= TIFFIN_SOFT_PIN;
+	else if (opts->pin != NULL)
+		return cli_say(cli, CLI_USAGE, "--pin %s: a pin is soft or hard", opts->pin);
+	if (opts->pin_ttl_ms > 0 && (*flags & TIFFIN_SOFT_PIN) == 0)
+		return cli_say(cli, CLI_USAGE,
+			       "--pin-ttl goes with --pin soft: a hard pin does not end");
+	return CLI_OK;
+}
+
 static int
 judge(const struct cli *cli, const struct opts *opts, struct operands words)
 {
@@ -121,9 +141,12 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 		.flags = flags_of(opts),
 		.preferred = preferred,
 		.preferred_nof = preferred_nof,
+		.pin_ttl_ms = opts->pin_ttl_ms,
 	};
 	int status = judge(cli, opts, words);
 
+	if (status == CLI_OK)
+		status = judge_pin(cli, opts, &options.flags);
 	if (status == CLI_OK && opts->prefer != NULL)
 		status = segments_named(cli, opts->prefer, preferred, TIFFIN_REPLICAS_MAX,
 					&options.n_preferred);

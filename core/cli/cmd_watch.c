@@ -11,8 +11,8 @@
 
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "core/cli/json.h"
 #include "core/cli/key_text.h"
+#include "transfer/base/json.h"
 #include "transfer/base/num.h"
 
 #define LOOK_MS 200 /* so often: was Ctrl-C pressed? */

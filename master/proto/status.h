@@ -17,6 +17,7 @@ const char *status_name(uint32_t status);
 const char *status_meaning(uint32_t status);
 bool status_may_retry(uint32_t status);
 
+enum exist_flags { EXIST_LEASE = 1 };
 enum put_flags { PUT_REPLACE = 1, PUT_STRICT = 2, PUT_SAME_NODE = 4 };
 enum tenant_set_flags { TENANT_SET_BYTES = 1, TENANT_SET_OBJECTS = 2 };
 enum rename_flags { RENAME_NOREPLACE_FLAG = 1 };

@@ -30,6 +30,7 @@ struct line {
 	char *argv[16];
 	int argc;
 	struct opts opts;
+	int n_behind;
 	char why[256];
 };
 
@@ -47,7 +48,8 @@ parse(struct line *line, enum args_extent extent, ...)
 	while ((word = va_arg(ap, char *)) != NULL)
 		line->argv[line->argc++] = word;
 	va_end(ap);
-	words = (struct args_words){extent, line->argc, line->argv, line->why, sizeof(line->why)};
+	words = (struct args_words){extent,    line->argc,        line->argv,
+				    line->why, sizeof(line->why), &line->n_behind};
 	args_init(&into);
 	return args_parse(&into, 1, &words);
 }
@@ -78,6 +80,20 @@ options_and_words__mixed__are_told_apart(void **state)
 	assert_string_equal(line.argv[2], "c");
 	assert_true(line.opts.is_long);
 	assert_int_equal(line.opts.count, 3);
+}
+
+static void
+words__behind_two_dashes__are_counted(void **state)
+{
+	struct line line;
+
+	(void)state;
+	assert_int_equal(parse(&line, ARGS_ALL, "a", "--", "b", "--long", NULL), 3);
+	assert_int_equal(line.n_behind, 2);
+	assert_string_equal(line.argv[2], "--long");
+	assert_false(line.opts.is_long);
+	assert_int_equal(parse(&line, ARGS_ALL, "a", "b", NULL), 2);
+	assert_int_equal(line.n_behind, 0);
 }
 
 static void
@@ -216,6 +232,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(option__not_given__has_its_default),
 		cmocka_unit_test(options_and_words__mixed__are_told_apart),
+		cmocka_unit_test(words__behind_two_dashes__are_counted),
 		cmocka_unit_test(value__behind_equals_or_blank_or_letter__is_the_same),
 		cmocka_unit_test(letters__may_stand_together),
 		cmocka_unit_test(two_dashes__end_the_options),

@@ -9,7 +9,9 @@ static struct {
 	char last_after[64];
 	char from[8], to[8];
 	uint8_t rename_flags;
-	uint32_t n_exist_keys;
+	uint32_t n_exist_keys, lease_ms;
+	uint8_t exist_flags;
+	uint64_t segment_id;
 	char attr[16];
 } heard;
 
@@ -21,8 +23,23 @@ serve_exist(struct cursor in, struct arena *arena, struct buf *out)
 
 	assert_int_equal(msg_exist_decode(in, arena, &msg), 0);
 	heard.n_exist_keys += msg.n_keys;
+	heard.exist_flags = msg.flags;
+	heard.lease_ms = msg.lease_ms;
 	for (uint32_t i = 0; i < msg.n_keys; i++)
 		statuses[i] = msg.keys[i].key.at[0] == 'y' ? STATUS_OK : STATUS_NOT_FOUND;
+	toy_fates(msg.n_keys, statuses, arena, out);
+	return STATUS_OK;
+}
+
+static uint32_t
+serve_replica_clear(struct cursor in, struct arena *arena, struct buf *out)
+{
+	const uint32_t statuses[] = {STATUS_OK, STATUS_HAS_LEASE};
+	struct msg_replica_clear msg;
+
+	assert_int_equal(msg_replica_clear_decode(in, arena, &msg), 0);
+	assert_int_equal(msg.n_keys, 2);
+	heard.segment_id = msg.segment_id;
 	toy_fates(msg.n_keys, statuses, arena, out);
 	return STATUS_OK;
 }
@@ -108,6 +125,8 @@ serve(struct world *w, uint16_t type, struct cursor in, struct arena *arena, str
 	switch (type) {
 	case MSG_exist:
 		return serve_exist(in, arena, out);
+	case MSG_replica_clear:
+		return serve_replica_clear(in, arena, out);
 	case MSG_stat:
 		return serve_stat(in, arena, out);
 	case MSG_list:
@@ -149,6 +168,45 @@ exist__answers_each_key_for_itself_in_few_requests(void **state)
 							  : TIFFIN_E_INVALID);
 	assert_int_equal(w.n_heard[MSG_exist], 3);
 	assert_int_equal(heard.n_exist_keys, 1667);
+	world_fini(&w);
+}
+
+static void
+exist__with_a_lease__says_for_how_long(void **state)
+{
+	const char *const keys[] = {"yes", "no"};
+	int results[2];
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(tiffin_exist(w.client, keys, 2, results), 0);
+	assert_int_equal(heard.exist_flags, 0);
+	assert_int_equal(tiffin_exist_lease(w.client, keys, 2, 3000, results), 0);
+	assert_int_equal(heard.exist_flags, EXIST_LEASE);
+	assert_int_equal(heard.lease_ms, 3000);
+	assert_int_equal(results[0], 0);
+	assert_int_equal(results[1], TIFFIN_E_NOT_FOUND);
+	assert_int_equal(tiffin_exist_lease(w.client, keys, 2, 1ull << 40, results), 0);
+	assert_int_equal(heard.lease_ms, LEASE_NONE - 1);
+	world_fini(&w);
+}
+
+static void
+replica_clear__with_a_key_that_is_none__does_the_others(void **state)
+{
+	const char *const keys[] = {"a", "", "b"};
+	int results[3];
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(tiffin_replica_clear(w.client, 0xfedcba9876543210u, keys, 3, results), 0);
+	assert_int_equal(results[0], 0);
+	assert_int_equal(results[1], TIFFIN_E_INVALID);
+	assert_int_equal(results[2], TIFFIN_E_LEASE);
+	assert_true(heard.segment_id == 0xfedcba9876543210u);
+	assert_int_equal(w.n_heard[MSG_replica_clear], 1);
 	world_fini(&w);
 }
 
@@ -344,6 +402,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exist__answers_each_key_for_itself_in_few_requests),
+		cmocka_unit_test(exist__with_a_lease__says_for_how_long),
+		cmocka_unit_test(replica_clear__with_a_key_that_is_none__does_the_others),
 		cmocka_unit_test(stat__tells_what_the_master_knows),
 		cmocka_unit_test(stat__of_a_directory__is_not_found_but_says_that_keys_lie_below),
 		cmocka_unit_test(list__over_many_pages__tells_each_key_once_in_order),

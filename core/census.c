@@ -306,7 +306,7 @@ tiffin_where(struct tiffin_client *client, const char *key,
 
 /* ---- counters ----------------------------------------------------------------------- */
 
-typedef int (*stat_fn)(void *arg, const char *name, uint64_t value);
+typedef int (*stat_fn)(void *arg, const struct tiffin_count *count);
 
 static int
 ask_stats(struct tiffin_client *client, stat_fn fn, void *arg)
@@ -321,13 +321,20 @@ ask_stats(struct tiffin_client *client, stat_fn fn, void *arg)
 	r = ask_call(&ask, MSG_stats, msg_stats_encode(&ask.payload, &msg), client_until(client));
 	if (r == 0)
 		r = ask_read(&ask, rep_stats_decode(ask.reply.payload, ask.reply.arena, &rep));
-	for (uint32_t i = 0; r == 0 && i < rep.n_counts; i++)
-		r = fn(arg, text(name, rep.counts[i].name), rep.counts[i].value);
+	for (uint32_t i = 0; r == 0 && i < rep.n_counts; i++) {
+		const struct tiffin_count count = {
+			.name = text(name, rep.counts[i].name),
+			.value = rep.counts[i].value,
+			.is_gauge = rep.counts[i].is_gauge != 0,
+		};
+
+		r = fn(arg, &count);
+	}
 	return r;
 }
 
 int
-tiffin_stats(struct tiffin_client *client, int (*fn)(void *arg, const char *name, uint64_t value),
+tiffin_stats(struct tiffin_client *client, int (*fn)(void *arg, const struct tiffin_count *count),
 	     void *arg)
 {
 	int r = client_enter(client);

@@ -635,9 +635,16 @@ TIFFIN_API int tiffin_puts(struct tiffin_client *client,
 TIFFIN_API int tiffin_where(struct tiffin_client *client, const char *key,
 			    int (*fn)(void *arg, const struct tiffin_replica *replica), void *arg);
 
-/* tiffin_stats -- call fn for every counter of the master, listed in tiffin-metrics(7). */
+/* One number of the master's; tiffin-metrics(7) lists them. */
+struct tiffin_count {
+	const char *name; /* valid during the call */
+	uint64_t value;
+	bool is_gauge; /* it goes up and down; else it grows, from each start of the master on */
+};
+
+/* tiffin_stats -- call fn for every counter of the master. */
 TIFFIN_API int tiffin_stats(struct tiffin_client *client,
-			    int (*fn)(void *arg, const char *name, uint64_t value), void *arg);
+			    int (*fn)(void *arg, const struct tiffin_count *count), void *arg);
 
 /* ---- events --------------------------------------------------------------------- */
 

@@ -38,6 +38,8 @@ static void
 drop(struct events *events, struct event *event)
 {
 	list_remove(&event->at_ring);
+	if (events->marked == event)
+		events->marked = NULL;
 	events->n--;
 	free(event);
 }
@@ -99,14 +101,21 @@ events_next(const struct events *events, const struct event *event)
 	return link == &events->ring.head ? NULL : list_of(link, struct event, at_ring);
 }
 
-const struct event *
-events_after(const struct events *events, uint64_t after_id)
+/* forward -- the first behind `from` whose id is greater. */
+static const struct event *
+forward(const struct events *events, const struct event *from, uint64_t after_id)
+{
+	while (from != NULL && from->id <= after_id)
+		from = events_next(events, from);
+	return from;
+}
+
+/* backward -- the same from the newest back: who follows is nearly there. */
+static const struct event *
+backward(const struct events *events, uint64_t after_id)
 {
 	const struct event *found = NULL;
 
-	if (after_id > events->last_id)
-		after_id = 0;
-	/* from the newest back: who follows is nearly there */
 	for (struct list_link *link = events->ring.head.prev; link != &events->ring.head;
 	     link = link->prev) {
 		const struct event *event = list_of(link, struct event, at_ring);
@@ -116,6 +125,30 @@ events_after(const struct events *events, uint64_t after_id)
 		found = event;
 	}
 	return found;
+}
+
+const struct event *
+events_after(const struct events *events, uint64_t after_id)
+{
+	const struct event *first;
+
+	if (after_id > events->last_id)
+		after_id = 0;
+	if (list_is_empty(&events->ring))
+		return NULL;
+	first = list_of(list_first(&events->ring), struct event, at_ring);
+	if (first->id > after_id)
+		return first;
+	if (events->marked != NULL && events->marked->id <= after_id &&
+	    after_id - events->marked->id <= events->last_id - after_id)
+		return forward(events, events->marked, after_id);
+	return backward(events, after_id);
+}
+
+void
+events_mark(struct events *events, const struct event *event)
+{
+	events->marked = event;
 }
 
 /* ---- what is gathered ------------------------------------------------------------------ */

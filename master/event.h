@@ -53,7 +53,8 @@ struct events {
 	struct list ring; /* struct event.at_ring, oldest first */
 	size_t n;
 	uint64_t last_id;
-	uint64_t due_ms; /* the next second */
+	const struct event *marked; /* where the last answer ended: the next page begins there */
+	uint64_t due_ms;            /* the next second */
 	struct event_tally tallies[N_EVENT_KINDS];
 	uint64_t seen_count[N_EVENT_KINDS], seen_bytes[N_EVENT_KINDS]; /* of counters */
 };
@@ -74,6 +75,9 @@ bool events_sweep(struct master *master);
 /* events_after -- the first whose id is greater; a cursor from another life of the books (greater
  * than all): the oldest.  NULL: none. */
 const struct event *events_after(const struct events *events, uint64_t after_id);
+
+/* events_mark -- an answer ended with this one: events_after() finds what follows at once. */
+void events_mark(struct events *events, const struct event *event);
 
 /* events_next -- NULL behind the newest. */
 const struct event *events_next(const struct events *events, const struct event *event);

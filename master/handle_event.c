@@ -48,6 +48,7 @@ handle_events(struct peer *peer, const struct msg_events *msg, struct buf *out)
 		r = codec_list_begin(out, &at);
 	for (; r == 0 && event != NULL && n < most && buf_len(out) < EVENTS_BYTES_MAX; n++) {
 		books_hold(master, event->batch);
+		events_mark(&master->events, event);
 		r = tell_event(out, event);
 		event = events_next(&master->events, event);
 	}

@@ -150,6 +150,7 @@ handle_stats(struct peer *peer, const struct msg_stats *msg, struct buf *out)
 		struct rec_count rec = {
 			.name = span_of(def->name, strlen(def->name)),
 			.value = master_counter(&master->counters, i),
+			.is_gauge = def->kind == COUNTER_GAUGE,
 		};
 
 		r = rec_count_encode(out, &rec);

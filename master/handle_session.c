@@ -117,6 +117,12 @@ find_tenant(struct master *master, struct span name, struct tenant **ret_tenant)
 	return r > 0 ? STATUS_TOO_MANY : r;
 }
 
+static bool
+is_tenant_of(const struct client *client, struct span name)
+{
+	return span_equal(span_of(client->tenant->name, strlen(client->tenant->name)), name);
+}
+
 int
 handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 {
@@ -138,15 +144,15 @@ handle_join(struct peer *peer, const struct msg_join *msg, struct buf *out)
 		why_refused(master, "this client id belongs to another user since its first join");
 		return STATUS_DENIED;
 	}
-	if (r == STATUS_OK)
-		r = find_tenant(master, msg->tenant, &tenant);
-	if (r != STATUS_OK)
-		return r < 0 ? err_up(r) : r;
-	if (client != NULL && client->tenant != tenant) {
+	if (r == STATUS_OK && client != NULL && !is_tenant_of(client, msg->tenant)) {
 		why_refused(master, "this client id has joined for tenant \"%.100s\" before",
 			    client->tenant->name);
 		return STATUS_INVALID;
 	}
+	if (r == STATUS_OK) /* the last that is judged, for it may make one */
+		r = find_tenant(master, msg->tenant, &tenant);
+	if (r != STATUS_OK)
+		return r < 0 ? err_up(r) : r;
 	if (client == NULL) {
 		r = new_client(master, msg->client_id, tenant, &client);
 		if (r < 0)

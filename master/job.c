@@ -296,18 +296,17 @@ job_undo(struct master *master, const struct rec_id *segments, uint32_t n)
 }
 
 void
-jobs_forget(struct master *master)
+jobs_forget(struct master *master, unsigned max_steps)
 {
 	struct tasks *tasks = &master->tasks;
 
-	while (tasks->n_ended_jobs > 0) {
+	while (max_steps-- > 0 && tasks->n_ended_jobs > 0) {
 		struct job *job = list_of(list_first(&tasks->ended_jobs), struct job, at_list);
 		struct record record = {.kind = RECORD_JOB_REMOVE, .object_id = job->id};
 
-		if (tasks->n_ended_jobs <= JOBS_KEPT_MAX &&
-		    master->now_ms - job->ended_ms < TASK_KEPT_MS)
-			return;
-		if (books_journal(master, &record) < 0)
+		if (!ended_may_go(master->now_ms, job->ended_ms, tasks->n_ended_jobs,
+				  JOBS_KEPT_MAX) ||
+		    books_journal(master, &record) < 0)
 			return;
 		tasks->n_ended_jobs--;
 		job_forget(tasks, job);

@@ -73,8 +73,8 @@ void job_row(const struct job *job, bool with_segments, struct job_row *ret);
 /* job_load -- from the books.  0, -ENOMEM. */
 int job_load(struct master *master, const struct record *record) MUST_CHECK;
 
-/* jobs_forget -- those that ended long ago. */
-void jobs_forget(struct master *master);
+/* jobs_forget -- those that ended long ago, at most max_steps. */
+void jobs_forget(struct master *master, unsigned max_steps);
 
 /* job_forget -- off all lists, and freed. */
 void job_forget(struct tasks *tasks, struct job *job);

@@ -320,10 +320,8 @@ tasks_forget(struct master *master, unsigned max_steps)
 		struct task *task = list_of(list_first(&tasks->ended), struct task, at_list);
 		struct record record = {.kind = RECORD_TASK_REMOVE, .object_id = task->id};
 
-		if (tasks->n_ended <= TASKS_KEPT_MAX &&
-		    master->now_ms - task->ended_ms < TASK_KEPT_MS)
-			return;
-		if (books_journal(master, &record) < 0)
+		if (!ended_may_go(master->now_ms, task->ended_ms, tasks->n_ended, TASKS_KEPT_MAX) ||
+		    books_journal(master, &record) < 0)
 			return;
 		tasks->n_ended--;
 		task_free(tasks, task);

@@ -167,6 +167,14 @@ void task_tell_begun(struct master *master, const struct task *task);
 void task_tell_ended(struct master *master, const struct task *task);
 void job_tell(struct master *master, const struct job *job);
 
+/* ended_may_go -- of n tasks or jobs that have ended the one that did at ended_ms, the oldest: is
+ * it too long ago, or are they more than are kept? */
+static inline bool
+ended_may_go(uint64_t now_ms, uint64_t ended_ms, size_t n, size_t kept_max)
+{
+	return n > kept_max || now_ms - ended_ms >= TASK_KEPT_MS;
+}
+
 /* tasks_forget -- what ended long ago, at most max_steps. */
 void tasks_forget(struct master *master, unsigned max_steps);
 

@@ -180,5 +180,5 @@ tasks_sweep(struct master *master)
 		job_step(master, list_of(link, struct job, at_list));
 	task_plan(master, PLANS_A_SWEEP);
 	tasks_forget(master, FORGET_A_SWEEP);
-	jobs_forget(master);
+	jobs_forget(master, FORGET_A_SWEEP);
 }

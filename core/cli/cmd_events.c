@@ -40,6 +40,46 @@ print_json(struct json *json, const struct tiffin_event *event)
 	json_close(json);
 }
 
+static void
+print_nul(const struct tiffin_event *event)
+{
+	printf("%" PRIu64 " %s %s%c", event->event_id, event->kind, event->words, '\0');
+}
+
+/* ---- a line each ---- */
+
+struct following {
+	struct cli *cli;
+	uint64_t n_to_skip;
+};
+
+static int
+print_line(void *arg, const struct tiffin_event *event)
+{
+	struct following *following = arg;
+	char at[32], bytes[32] = "", words[KEY_TEXT_CAP];
+	struct json json;
+
+	if (following->n_to_skip > 0) {
+		following->n_to_skip--;
+		return 0;
+	}
+	if (following->cli->json) {
+		json_init(&json, stdout);
+		print_json(&json, event);
+	} else if (following->cli->nul) {
+		print_nul(event);
+	} else {
+		if (event->bytes > 0)
+			num_show_bytes(bytes, sizeof(bytes), event->bytes);
+		printf("%s  %-16s %6" PRIu64 "  %10s  %s\n",
+		       listing_time(at, sizeof(at), event->at_ms), event->kind, event->count, bytes,
+		       key_show(words, sizeof(words), event->words));
+	}
+	fflush(stdout);
+	return interrupted() ? 1 : 0;
+}
+
 /* ---- what happened -------------------------------------------------------------------- */
 
 /* Only the newest N are printed: how many there are is known when all were told. */
@@ -102,45 +142,21 @@ print_all(struct cli *cli, struct tiffin_client *client, const struct opts *opts
 	r = tiffin_events(client, &counting.cursor, 0, count, &counting);
 	if (r != 0)
 		return cli_fail(cli, r, NULL);
+	if (opts->count > 0 && counting.n > opts->count)
+		printing.n_to_skip = counting.n - opts->count;
+	if (cli->nul && !cli->json) {
+		struct following lines = {cli, printing.n_to_skip};
+
+		r = tiffin_events(client, ret_cursor, 0, print_line, &lines);
+		return r < 0 ? cli_fail(cli, r, NULL) : CLI_OK;
+	}
 	status = rows_begin(&printing.rows, cli, titles);
 	if (status != CLI_OK)
 		return status;
-	if (opts->count > 0 && counting.n > opts->count)
-		printing.n_to_skip = counting.n - opts->count;
 	return rows_end(&printing.rows, tiffin_events(client, ret_cursor, 0, print_row, &printing));
 }
 
 /* ---- what happens ------------------------------------------------------------------------ */
-
-struct following {
-	struct cli *cli;
-	uint64_t n_to_skip;
-};
-
-static int
-print_line(void *arg, const struct tiffin_event *event)
-{
-	struct following *following = arg;
-	char at[32], bytes[32] = "", words[KEY_TEXT_CAP];
-	struct json json;
-
-	if (following->n_to_skip > 0) {
-		following->n_to_skip--;
-		return 0;
-	}
-	if (following->cli->json) {
-		json_init(&json, stdout);
-		print_json(&json, event);
-	} else {
-		if (event->bytes > 0)
-			num_show_bytes(bytes, sizeof(bytes), event->bytes);
-		printf("%s  %-16s %6" PRIu64 "  %10s  %s\n",
-		       listing_time(at, sizeof(at), event->at_ms), event->kind, event->count, bytes,
-		       key_show(words, sizeof(words), event->words));
-	}
-	fflush(stdout);
-	return interrupted() ? 1 : 0;
-}
 
 static int
 follow(struct cli *cli, struct tiffin_client *client, const struct opts *opts)
@@ -184,6 +200,8 @@ const struct command cmd_events = {
 		"segments and clients came and went, copies, moves and drains, restarts,\n"
 		"settings.  What happens often is told once a second, with how often and of\n"
 		"how many bytes.\n"
+		"\n"
+		"With -0 each is id, kind, words and NUL, and there is no table.\n"
 		"\n"
 		"With -f it goes on with what happens, a line (with --json an object) each, until "
 		"Ctrl-C.",

@@ -50,17 +50,17 @@ ask(const struct clock *clock, struct tiffin_client *client, struct status *ret_
 }
 
 static int
-print_count(void *arg, const char *name, uint64_t value)
+print_count(void *arg, const struct tiffin_count *count)
 {
 	(void)arg;
-	printf("  %-32s %" PRIu64 "\n", name, value);
+	printf("  %-32s %" PRIu64 "\n", count->name, count->value);
 	return 0;
 }
 
 static int
-json_count(void *arg, const char *name, uint64_t value)
+json_count(void *arg, const struct tiffin_count *count)
 {
-	json_u64(arg, name, value);
+	json_u64(arg, count->name, count->value);
 	return 0;
 }
 

@@ -47,9 +47,9 @@ void command_print_help(const struct command *command, FILE *to);
 void commands_print_help(FILE *to);
 
 extern const struct command cmd_up, cmd_down, cmd_status, cmd_top, cmd_put, cmd_get, cmd_cat,
-	cmd_ls, cmd_stat, cmd_find, cmd_pin, cmd_unpin, cmd_lease, cmd_rm, cmd_cp, cmd_mv,
-	cmd_segments, cmd_clients, cmd_puts, cmd_tenants, cmd_drain, cmd_copy, cmd_move, cmd_task,
-	cmd_events, cmd_watch, cmd_set, cmd_bench, cmd_check, cmd_backup, cmd_restore, cmd_doctor,
-	cmd_topology, cmd_version, cmd_help;
+	cmd_ls, cmd_exist, cmd_stat, cmd_find, cmd_pin, cmd_unpin, cmd_lease, cmd_rm, cmd_cp,
+	cmd_mv, cmd_segments, cmd_clients, cmd_puts, cmd_tenants, cmd_drain, cmd_copy, cmd_move,
+	cmd_task, cmd_events, cmd_watch, cmd_set, cmd_bench, cmd_check, cmd_backup, cmd_restore,
+	cmd_doctor, cmd_topology, cmd_version, cmd_help;
 
 #endif

@@ -11,15 +11,16 @@
 /* ---- a look ---- */
 
 static int
-add_count(void *arg, const char *name, uint64_t value)
+add_count(void *arg, const struct tiffin_count *told)
 {
 	struct top_look *look = arg;
 
 	if (look->n_counts < TOP_COUNTS_MAX) {
 		struct top_count *count = &look->counts[look->n_counts++];
 
-		snprintf(count->name, sizeof(count->name), "%s", name);
-		count->value = value;
+		snprintf(count->name, sizeof(count->name), "%s", told->name);
+		count->value = told->value;
+		count->is_gauge = told->is_gauge;
 	}
 	return 0;
 }
@@ -117,15 +118,7 @@ is_bytes(const char *name)
 static bool
 is_moving(const struct top_look *before, const struct top_look *now, size_t i)
 {
-	static const char *const gauges[] = {
-		"objects",       "object_bytes",    "puts_under_way", "clients",         "segments",
-		"resting_bytes", "store_wal_bytes", "store_db_bytes", "index_ram_bytes",
-	};
-
-	for (size_t k = 0; k < array_len(gauges); k++)
-		if (strcmp(now->counts[i].name, gauges[k]) == 0)
-			return false;
-	return top_rate(before, now, i) > 0;
+	return !now->counts[i].is_gauge && top_rate(before, now, i) > 0;
 }
 
 static void

@@ -28,6 +28,7 @@
 struct top_count {
 	char name[40];
 	uint64_t value;
+	bool is_gauge;
 };
 
 struct top_segment {

@@ -83,20 +83,27 @@ for script in "$ROOT"/sql/admin/*.sql; do
 	sed -n 2p "$script" | grep -q "^-- $name.sql -- ." || die "$name.sql does not say what it shows"
 done
 
+# orphans.sql has no law of its own: each stands in check.sql, in the same words.
+grep -o "SELECT '[a-z ]*'" "$ROOT/sql/admin/orphans.sql" | grep -v restored >"$T/laws"
+at_least "laws of orphans.sql" 6 "$(wc -l <"$T/laws")"
+while read -r law; do
+	grep -qF "$law" "$ROOT/sql/admin/check.sql" || die "check.sql lacks a law of orphans.sql: $law"
+done <"$T/laws"
+
 # Damage, on a copy.
 master_stop
-for what in "DELETE FROM segment WHERE name = 'p1'|a copy without its segment" \
-	"DELETE FROM object WHERE CAST(key AS TEXT) = 'big/one'|a copy without its object" \
-	"DELETE FROM replica WHERE replica_id = (SELECT min(replica_id) FROM replica)|an object without a copy" \
-	"INSERT INTO extent VALUES (32768 * 99999999, 0, 512, 0)|a run without its copy" \
-	"INSERT INTO open_chunk VALUES (77, 1)|an open chunk without its segment" \
-	"UPDATE object SET tenant_id = 99|an object without its tenant" \
+for what in "DELETE FROM segment WHERE name = 'p1'|a replica has no segment" \
+	"DELETE FROM object WHERE CAST(key AS TEXT) = 'big/one'|a replica has no object" \
+	"DELETE FROM replica WHERE replica_id = (SELECT min(replica_id) FROM replica)|an object has no replica" \
+	"INSERT INTO extent VALUES (32768 * 99999999, 0, 512, 0)|an extent has no replica" \
+	"INSERT INTO open_chunk VALUES (77, 1)|an open chunk has no segment" \
+	"UPDATE object SET tenant_id = 99|an object has no tenant" \
 	"UPDATE segment SET trusted_epoch = 0|restored"; do
 	cp "$DB" "$T/copy.db"
 	sqlite3 "$T/copy.db" "${what%|*}" || die "${what%|*}"
 	sqlite3 -readonly "$T/copy.db" <"$ROOT/sql/admin/orphans.sql" >"$T/said" 2>&1
 	grep -q "${what#*|}" "$T/said" || die "orphans.sql after ${what%|*}: $(cat "$T/said")"
 	sqlite3 -readonly "$T/copy.db" <"$ROOT/sql/admin/check.sql" >"$T/said" 2>&1
-	[ "${what#*|}" = restored ] || grep -q law "$T/said" || die "check.sql after ${what%|*}: $(cat "$T/said")"
+	[ "${what#*|}" = restored ] || grep -q "${what#*|}" "$T/said" || die "check.sql after ${what%|*}: $(cat "$T/said")"
 done
 down

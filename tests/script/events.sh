@@ -33,6 +33,8 @@ at_least "their bytes" $((n * 65536)) "$(q "SELECT sum(bytes) FROM event WHERE k
 # A table, JSON, SQL.
 t events | grep -q "KIND .*COUNT" || die "no table: $(t events)"
 t --json events -n 1 | grep -q '^{"event_id":".*"words":.*}$' || die "json: $(t --json events -n 1)"
+t -0 events -n 2 >"$T/nul" || die "-0: $?"
+tr '\0' '|' <"$T/nul" | grep -q '^[0-9]* [a-z_]* .*|[0-9]* [a-z_]* .*|$' || die "-0: $(t -0 events -n 2)"
 is "only one" 1 "$(t --json events -n 1 | grep -o event_id | wc -l)"
 sqlite3 -readonly "$DB" <"$ROOT/sql/admin/events.sql" | grep -q "segment_mounted" || die "events.sql"
 

@@ -15,6 +15,17 @@ free_again() { ! held "$1"; }
 t ls -l >/dev/null && t find >/dev/null && t stat a b >/dev/null && t check --db "$DB" >/dev/null || die "looking"
 held a && die "who only looks holds a lease: $(t --json stat a)"
 
+is "exist" "a" "$(t exist a none)"
+is "exist -v" "none" "$(t exist -v a none)"
+expect "one that is missing" 1 t exist a none >/dev/null
+is "exist -0" "a|b|" "$(printf 'a\0none\0b\0' | t -0 exist | tr '\0' '|')"
+t --json exist a none | grep -q '{"key":"none","exists":false}' || die "exist --json: $(t --json exist a none)"
+held a && die "exist takes a lease unasked"
+t exist --lease 5s a >/dev/null || die "exist --lease"
+held a || die "exist --lease takes none"
+expect "rm of what was asked for" 6 t -q rm a 2>/dev/null
+t put --replace a "$T/one" || die "put --replace"
+
 # While a command runs.
 expect "its status" 7 t lease a b -- sh -c 'exit 7'
 expect "a word with dashes" 0 t lease a -- test x = x

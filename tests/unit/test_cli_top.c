@@ -17,9 +17,9 @@ setup(void **state)
 	memset(&before, 0, sizeof(before));
 	before.at_ns = 5000000000;
 	before.n_counts = 3;
-	before.counts[0] = (struct top_count){"puts_ended", 10};
-	before.counts[1] = (struct top_count){"put_bytes", 1 << 20};
-	before.counts[2] = (struct top_count){"objects", 10};
+	before.counts[0] = (struct top_count){"puts_ended", 10, false};
+	before.counts[1] = (struct top_count){"put_bytes", 1 << 20, false};
+	before.counts[2] = (struct top_count){"objects", 10, .is_gauge = true};
 	now = before;
 	now.at_ns = 7000000000;
 	now.space = (struct tiffin_space){

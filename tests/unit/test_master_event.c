@@ -153,6 +153,69 @@ cursor__of_another_life_of_the_books__begins_anew(void **state)
 	assert_true(rep.last_id < 1000000);
 }
 
+/* read_all -- in pages of so many, with one more event between two pages; gives how many. */
+static uint64_t
+read_all(struct world *w, struct end *end, uint32_t most)
+{
+	uint64_t cursor = 0, n = 0;
+
+	for (int page = 0; page < 3 * RING; page++) {
+		struct rep_events rep = {0};
+
+		assert_int_equal(ASK(end, events, &rep, .after_id = cursor, .most = most),
+				 STATUS_OK);
+		if (rep.n_events == 0)
+			break;
+		for (uint32_t i = 0; i < rep.n_events; i++) {
+			assert_true(rep.events[i].event_id > cursor);
+			assert_true(n == 0 || i > 0 || rep.events[i].event_id == cursor + 1);
+			cursor = rep.events[i].event_id;
+		}
+		n += rep.n_events;
+		if (page < 5) {
+			event_tell(w->master, EVENT_segment_gone, 7, "seg");
+			world_pass_ms(w, 1100);
+		}
+	}
+	assert_int_equal(cursor, w->master->events.last_id);
+	return n;
+}
+
+static void
+pages__of_a_ring_that_goes_on__have_each_event_once(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	for (int i = 0; i < 2 * RING; i++) {
+		event_tell(w->master, EVENT_segment_gone, 7, "seg%d", i);
+		world_pass_ms(w, 1000);
+		(void)end_ping(end);
+	}
+	assert_int_equal(read_all(w, end, 7), RING + 5);
+	assert_int_equal(read_all(w, end, 30), RING + 5);
+	assert_int_equal(read_all(w, end, 1), 25);
+}
+
+static void
+marked_event__that_leaves_the_ring__is_forgotten(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rep_events rep = {0};
+
+	world_pass_ms(w, 1100);
+	assert_int_equal(ASK(end, events, &rep, .most = 1), STATUS_OK);
+	for (int i = 0; i < 2 * RING; i++) {
+		event_tell(w->master, EVENT_segment_gone, 7, "seg%d", i);
+		world_pass_ms(w, 1000);
+		(void)end_ping(end);
+	}
+	assert_null(w->master->events.marked);
+	assert_int_equal(ask_events(end, 1, &rep), STATUS_OK);
+	assert_int_equal(rep.n_events, RING);
+}
+
 static void
 follower__is_answered_when_something_happens(void **state)
 {
@@ -215,6 +278,8 @@ main(void)
 		T(counters_that_grew__become_events_with_bytes),
 		T(ring__keeps_the_newest__also_over_a_restart),
 		T(cursor__of_another_life_of_the_books__begins_anew),
+		T(pages__of_a_ring_that_goes_on__have_each_event_once),
+		T(marked_event__that_leaves_the_ring__is_forgotten),
 		T(follower__is_answered_when_something_happens),
 		T(follower__without_news__gets_an_empty_answer_when_its_time_is_over),
 		T(follower__that_hangs_up__is_forgotten),

@@ -95,6 +95,8 @@ join__again_for_another_tenant__is_refused(void **state)
 	struct end *end = world_join_as(w, 11, "llama");
 
 	assert_int_equal(end_join(end, 11, "qwen"), STATUS_INVALID);
+	assert_null(
+		tenants_by_name(&w->master->tenants, (const uint8_t *)"qwen", 4)); /* nor made */
 	assert_why(end, "llama");
 	assert_int_equal(end_join(end, 11, "llama"), STATUS_OK);
 }

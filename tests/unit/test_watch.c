@@ -7,7 +7,7 @@
 
 /* A master that is told goodbye over the watch's connection, with news unread in it. */
 static void
-watch_and_note_leave(struct peer *peer)
+note_leave(struct peer *peer)
 {
 	struct rep_watch news = {0};
 	struct rep_ping pong = {0};
@@ -15,8 +15,6 @@ watch_and_note_leave(struct peer *peer)
 	struct buf out;
 
 	buf_init(&out);
-	peer_accept(peer);
-	peer_greet(peer);
 	while (atomic_load(&peer->step) != MSG_leave && peer_read(peer, &frame)) {
 		buf_clear(&out);
 		if (frame.type == MSG_watch) {
@@ -36,6 +34,14 @@ watch_and_note_leave(struct peer *peer)
 		peer_answer(peer, &frame, STATUS_OK, &out);
 	}
 	buf_fini(&out);
+}
+
+static void
+watch_and_note_leave(struct peer *peer)
+{
+	peer_accept(peer);
+	peer_greet(peer);
+	note_leave(peer);
 }
 
 /* What the library told, and where it was then. */
@@ -135,15 +141,21 @@ answer_watch(struct peer *peer, const struct frame *watch, const char *key, uint
 	buf_fini(&out);
 }
 
-/* Until it has pinged: then the watch is in force.  Gives the position that was asked for. */
-static struct tiffin_position
-serve_watch(struct peer *peer, uint64_t number, const char *missed, bool is_overflow,
-	    struct frame *ret_watch)
+/* What a watch is to ask for, and what it is told at once. */
+struct act {
+	struct tiffin_position wanted;
+	uint64_t number;
+	const char *missed; /* a key; "": nothing */
+	bool is_overflow;
+};
+
+/* serve_watch -- until it has pinged: then the watch is in force. */
+static struct frame
+serve_watch(struct peer *peer, const struct act *act)
 {
-	struct tiffin_position asked = {0};
 	struct rep_ping pong = {0};
+	struct frame frame, watch = {0};
 	struct msg_watch msg;
-	struct frame frame;
 	struct arena arena;
 	struct buf out;
 
@@ -154,34 +166,32 @@ serve_watch(struct peer *peer, uint64_t number, const char *missed, bool is_over
 	while (peer_read(peer, &frame) && frame.type != MSG_ping) {
 		if (frame.type != MSG_watch || msg_watch_decode(frame.payload, &arena, &msg) != 0)
 			continue;
-		asked = (struct tiffin_position){msg.after_epoch, msg.after_number};
-		*ret_watch = frame;
-		answer_watch(peer, &frame, missed, number, is_overflow);
+		if (msg.after_epoch == act->wanted.epoch && msg.after_number == act->wanted.number)
+			atomic_fetch_add(&n_right, 1);
+		watch = frame;
+		answer_watch(peer, &frame, act->missed, act->number, act->is_overflow);
 	}
 	may_fail(rep_ping_encode(&out, &pong));
 	peer_answer(peer, &frame, STATUS_OK, &out);
 	buf_fini(&out);
 	arena_fini(&arena);
-	return asked;
+	return watch;
 }
 
 static void
 hang_up_after_a_change(struct peer *peer)
 {
-	struct tiffin_position asked;
-	struct frame watch = {0};
+	static const struct act acts[] = {
+		{{0, 0}, 10, "", false},
+		{{3, 11}, 12, "a/2", false},
+		{{3, 12}, 30, "", true},
+	};
+	struct frame watch = serve_watch(peer, &acts[0]);
 
-	asked = serve_watch(peer, 10, "", false, &watch);
-	if (asked.epoch == 0)
-		atomic_fetch_add(&n_right, 1);
 	answer_watch(peer, &watch, "a/1", 11, false);
-	asked = serve_watch(peer, 12, "a/2", false, &watch); /* hangs up first */
-	if (asked.epoch == 3 && asked.number == 11)
-		atomic_fetch_add(&n_right, 1);
-	asked = serve_watch(peer, 30, "", true, &watch);
-	if (asked.epoch == 3 && asked.number == 12)
-		atomic_fetch_add(&n_right, 1);
-	watch_and_note_leave(peer);
+	(void)serve_watch(peer, &acts[1]); /* hangs up first */
+	(void)serve_watch(peer, &acts[2]);
+	note_leave(peer);
 }
 
 static void
@@ -212,12 +222,10 @@ watch__whose_connection_is_lost__goes_on_where_it_was(void **state)
 static void
 tell_what_was_missed(struct peer *peer)
 {
-	struct frame watch = {0};
-	struct tiffin_position asked = serve_watch(peer, 12, "a/2", false, &watch);
+	static const struct act act = {{3, 5}, 12, "a/2", false};
 
-	if (asked.epoch == 3 && asked.number == 5)
-		atomic_fetch_add(&n_right, 1);
-	watch_and_note_leave(peer);
+	(void)serve_watch(peer, &act);
+	note_leave(peer);
 }
 
 static void

@@ -61,9 +61,9 @@ tell_options(struct fs *fs, struct fs_tell *tell)
 }
 
 static int
-tell_count(void *arg, const char *name, uint64_t value)
+tell_count(void *arg, const struct tiffin_count *count)
 {
-	fs_tell_u64(arg, name, value);
+	fs_tell_u64(arg, count->name, count->value);
 	return 0;
 }
 

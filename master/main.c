@@ -13,6 +13,7 @@
 #include "master/options.h"
 #include "master/server.h"
 #include "master/settings.h"
+#include "master/warm.h"
 #include "transfer/base/err.h"
 #include "transfer/base/home.h"
 #include "transfer/base/log.h"
@@ -268,6 +269,7 @@ keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
 	   const struct cluster_key *key)
 {
 	cleanup_with(store_close_at) struct store *store = NULL;
+	cleanup_with(warm_free_at) struct warm *warm = NULL;
 	cleanup_with(master_free_at) struct master *master = NULL;
 	cleanup_with(orders_close_at) struct orders *orders = NULL;
 	struct rand rand;
@@ -308,6 +310,8 @@ keep_books(const struct master_options *opts, struct loop *loop, mode_t mode,
 	if (r < 0)
 		return program_fail(&program, EXIT_SYSTEM, strerror(-r));
 	r = store_open(&store_config, &store, why, sizeof(why));
+	if (r == 0 && warm_new(&warm) == 0) /* it works without, too */
+		config.warm = warm;
 	if (r == 0)
 		r = master_new(&config, &store, &master, why, sizeof(why));
 	if (r == 0)

@@ -85,6 +85,8 @@ master_new(const struct master_config *config, struct store **store_taken,
 	master->hash_seed = rand_u64(config->rand);
 	master->batch = 1;
 	init_lists(master);
+	if (config->warm != NULL)
+		tenants_warm(&master->tenants, config->warm);
 
 	r = quarantine_init(&master->quarantine,
 			    &(struct chunk_opener){.open = open_chunk, .arg = master});

@@ -203,6 +203,7 @@ struct master_config {
 	struct rand *rand;
 	struct master_limits limits;
 	struct cluster_key key;
+	struct warm *warm; /* borrowed; NULL: memory is found when it is touched */
 };
 int master_new(const struct master_config *config, struct store **store_taken,
 	       struct master **ret_master, char *why, size_t why_cap) MUST_CHECK;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "master/warm.h"
 #include "master/proto/limits.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
@@ -16,6 +17,19 @@ tenants_init(struct tenants *tenants)
 	map_init(&tenants->by_id);
 	for (unsigned i = 0; i < TENANT_GRADES; i++)
 		list_init(&tenants->grades[i]);
+}
+
+static void
+warm_page(void *arg, void *at, size_t len_bytes)
+{
+	warm_ask(arg, at, len_bytes);
+}
+
+void
+tenants_warm(struct tenants *tenants, struct warm *warm)
+{
+	tenants->warm = warm;
+	slab_ahead(&tenants->slab, warm_page, warm);
 }
 
 static void
@@ -35,6 +49,8 @@ tenants_fini(struct tenants *tenants)
 		tenant_free(tenants->by_name.at[i]);
 	vec_fini(&tenants->by_name);
 	map_fini(&tenants->by_id);
+	if (tenants->warm != NULL)
+		warm_rest(tenants->warm);
 	slab_fini(&tenants->slab);
 }
 

@@ -84,6 +84,7 @@ struct tenant {
 /* All of a store. */
 struct tenants {
 	struct slab slab;             /* objects, and the forks of their indexes */
+	struct warm *warm;            /* borrowed: readies the slab's memory; NULL: nobody does */
 	VEC(struct tenant *) by_name; /* in the order of their names' bytes */
 	struct map by_id;
 	uint64_t last_id;
@@ -92,6 +93,9 @@ struct tenants {
 };
 
 void tenants_init(struct tenants *tenants);
+
+/* tenants_warm -- by that thread their memory is made ready before it is needed. */
+void tenants_warm(struct tenants *tenants, struct warm *warm);
 
 /* tenants_fini -- free all of them; they must hold nothing. */
 void tenants_fini(struct tenants *tenants);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "master/place.h"
+#include "master/warm.h"
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
 
@@ -127,6 +128,8 @@ box_open(struct box *box)
 	char why[256];
 
 	box_must(loop_new(&box->loop), "loop_new");
+	box_must(warm_new(&box->warm), "warm_new");
+	master.warm = box->warm;
 	store.wake_arg = box->loop;
 	box_must(store_open(&store, &box->store, why, sizeof(why)), "store_open");
 	box_must(master_new(&master, &box->store, &box->master, why, sizeof(why)), "master_new");
@@ -166,6 +169,7 @@ box_close(struct box *box)
 		box->server = NULL;
 	}
 	master_free(box->master);
+	warm_free(box->warm);
 	loop_free(box->loop);
 }
 

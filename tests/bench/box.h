@@ -33,6 +33,7 @@ struct box {
 	struct loop *loop;
 	struct store *store;
 	struct master *master;
+	struct warm *warm;
 	struct server *server;
 	struct rand rand;
 	pthread_t thread;

@@ -147,10 +147,109 @@ give__of_nothing__does_nothing(void **state)
 	slab_give(&shelf->slab, NULL);
 }
 
+/* ---- memory that is told of before it is used ---- */
+
+#define PAGE    ((size_t)2 << 20)
+#define N_PAGES 64
+
+struct told {
+	uintptr_t pages[N_PAGES];
+	size_t n;
+};
+
+static void
+note_page(void *arg, void *at, size_t len_bytes)
+{
+	struct told *told = arg;
+
+	assert_int_equal((uintptr_t)at % PAGE, 0);
+	assert_int_equal(len_bytes, PAGE);
+	assert_true(told->n < N_PAGES);
+	for (size_t i = 0; i < told->n; i++)
+		assert_int_not_equal(told->pages[i], (uintptr_t)at);
+	told->pages[told->n++] = (uintptr_t)at;
+}
+
+static bool
+is_told(const struct told *told, const void *at)
+{
+	for (size_t i = 0; i < told->n; i++)
+		if (told->pages[i] == ((uintptr_t)at & ~(PAGE - 1)))
+			return true;
+	return false;
+}
+
+/* N things of so many bytes; gives how many of them lie where nothing was told of. */
+static size_t
+take_untold(struct shelf *shelf, size_t n, size_t len_bytes, const struct told *told)
+{
+	size_t n_untold = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		take_one(shelf, i, len_bytes, (uint8_t)i);
+		n_untold += !is_told(told, shelf->things[i].bytes);
+	}
+	return n_untold;
+}
+
+static void
+slab__that_grows__tells_of_each_large_page_once_and_before_it_is_used(void **state)
+{
+	struct shelf *shelf = *state;
+	struct told told = {0};
+	size_t n_before;
+
+	if (paranoid)
+		skip(); /* each thing is malloc's */
+	slab_ahead(&shelf->slab, note_page, &told);
+	/* the first half mebibyte has no large page */
+	assert_in_range(take_untold(shelf, N_THINGS, SLAB_MOST_BYTES, &told), 1, 240);
+	assert_in_range(told.n, N_THINGS * SLAB_MOST_BYTES / PAGE,
+			N_THINGS * SLAB_MOST_BYTES / PAGE + 3);
+	n_before = told.n;
+	for (size_t i = 0; i < N_THINGS; i++)
+		give_one(shelf, i);
+	take_untold(shelf, N_THINGS, SLAB_MOST_BYTES, &told);
+	assert_int_equal(told.n, n_before); /* it did not grow */
+}
+
+static void
+slab__without_memory_for_what_comes_later__goes_on_and_tells_later(void **state)
+{
+	struct shelf *shelf = *state;
+	struct told told = {0};
+	size_t n_untold = 0;
+
+	if (paranoid)
+		skip();
+	slab_ahead(&shelf->slab, note_page, &told);
+	for (size_t i = 0; i < N_THINGS; i++) {
+		void *thing;
+
+		allocs_fail_after(1);
+		thing = slab_alloc(&shelf->slab, SLAB_MOST_BYTES);
+		if (thing == NULL) { /* for a block, but not for the one after it */
+			allocs_fail_after(3);
+			thing = slab_alloc(&shelf->slab, SLAB_MOST_BYTES);
+		}
+		allocs_succeed();
+		assert_non_null(thing);
+		shelf->things[i].bytes = thing;
+		n_untold += !is_told(&told, thing);
+	}
+	assert_in_range(n_untold, 1, 240);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			slab__that_grows__tells_of_each_large_page_once_and_before_it_is_used,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			slab__without_memory_for_what_comes_later__goes_on_and_tells_later, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
 			things__of_all_sizes_that_come_and_go__never_overlap, setup, teardown),
 		cmocka_unit_test_setup_teardown(thing__of_whole_lines__begins_a_line, setup,

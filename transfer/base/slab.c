@@ -19,6 +19,8 @@
 #define BLOCK_FIRST_BYTES ((size_t)512 << 10) /* who keeps little needs no large page */
 #define BLOCK_MOST_BYTES  ((size_t)16 << 20)
 #define LARGE_PAGE_BYTES  ((size_t)2 << 20)
+#define SPANS_A_PAGE      (LARGE_PAGE_BYTES / SPAN_BYTES)
+#define PAGES_AHEAD       2 /* a page is some 8000 objects: that many puts take longer than it */
 
 struct slab_span {
 	struct list_link at_size; /* or slab.spare; off while all slots are taken */
@@ -52,6 +54,10 @@ void
 slab_fini(struct slab *slab)
 {
 	assert(slab->n_things == 0);
+	if (slab->next != NULL) {
+		slab->next->next = slab->blocks;
+		slab->blocks = slab->next;
+	}
 	while (slab->blocks != NULL) {
 		struct slab_block *block = slab->blocks;
 
@@ -84,26 +90,71 @@ block_new(const struct slab_block *last)
 	return block;
 }
 
+void
+slab_ahead(struct slab *slab, slab_ahead_fn *fn, void *arg)
+{
+	slab->ahead = fn;
+	slab->ahead_arg = arg;
+}
+
+/* The first span of a large page is about to be used. */
+static void
+tell_ahead(struct slab *slab)
+{
+	size_t n_pages = slab->blocks->n_spans / SPANS_A_PAGE;
+	size_t until = slab->n_spans_used / SPANS_A_PAGE + 1 + PAGES_AHEAD;
+
+	for (; slab->n_pages_told < until; slab->n_pages_told++) {
+		const struct slab_block *block = slab->blocks;
+		size_t page = slab->n_pages_told;
+
+		if (page >= n_pages) {
+			if (slab->next == NULL)
+				slab->next = block_new(slab->blocks);
+			block = slab->next;
+			page -= n_pages;
+		}
+		if (block == NULL || page >= block->n_spans / SPANS_A_PAGE)
+			return; /* no memory: then it is asked for again when it is needed */
+		slab->ahead(slab->ahead_arg, block->spans + page * LARGE_PAGE_BYTES,
+			    LARGE_PAGE_BYTES);
+	}
+}
+
+/* next_block -- the newest from now on.  false: no memory. */
+static bool
+next_block(struct slab *slab)
+{
+	struct slab_block *block = slab->next != NULL ? slab->next : block_new(slab->blocks);
+	size_t n_pages = slab->blocks == NULL ? 0 : slab->blocks->n_spans / SPANS_A_PAGE;
+
+	if (block == NULL)
+		return false;
+	block->next = slab->blocks;
+	slab->blocks = block;
+	slab->next = NULL;
+	slab->n_spans_used = 0;
+	slab->n_pages_told -= num_min(slab->n_pages_told, n_pages);
+	return true;
+}
+
 /* span_fresh -- one that holds nothing, on no list; NULL: no memory. */
 static struct slab_span *
 span_fresh(struct slab *slab)
 {
 	struct list_link *spare = list_first(&slab->spare);
-	struct slab_block *block = slab->blocks;
 
 	if (spare != NULL) {
 		list_remove(spare);
 		return list_of(spare, struct slab_span, at_size);
 	}
-	if (block == NULL || slab->n_spans_used == block->n_spans) {
-		block = block_new(slab->blocks);
-		if (block == NULL)
-			return NULL;
-		block->next = slab->blocks;
-		slab->blocks = block;
-		slab->n_spans_used = 0;
-	}
-	return (struct slab_span *)(void *)(block->spans + SPAN_BYTES * slab->n_spans_used++);
+	if ((slab->blocks == NULL || slab->n_spans_used == slab->blocks->n_spans) &&
+	    !next_block(slab))
+		return NULL;
+	if (slab->ahead != NULL && slab->n_spans_used % SPANS_A_PAGE == 0)
+		tell_ahead(slab);
+	return (struct slab_span *)(void *)(slab->blocks->spans +
+					    SPAN_BYTES * slab->n_spans_used++);
 }
 
 static struct list *

@@ -26,6 +26,7 @@
 struct rdma_conn_page {
 	uint8_t asks[RDMA_ASKS][WIRE_REQUEST_BYTES];
 	uint8_t answers[RDMA_ASKS][WIRE_REPLY_BYTES];
+	uint8_t proof; /* bytes that nobody looks at */
 };
 
 static_assert(sizeof(struct rdma_conn_page) <= PAGE_BYTES, "it is one page");
@@ -75,7 +76,8 @@ open_page(struct rdma_conn *conn)
 	if (conn->ring == NULL || conn->page == NULL)
 		return err_new(-ENOMEM);
 	memset(conn->page, 0, PAGE_BYTES);
-	conn->page_mr = ibv_reg_mr(conn->nic->pd, conn->page, PAGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
+	conn->page_mr =
+		ibv_reg_mr(conn->nic->pd, conn->page, PAGE_BYTES, (unsigned)conn->nic->sink_access);
 	return conn->page_mr != NULL ? 0 : err_new(errno > 0 ? -errno : -EIO);
 }
 
@@ -116,12 +118,13 @@ open_qp(struct rdma_conn *conn)
 		if (rdma_create_qp(conn->id, conn->nic->pd, &asked) != 0)
 			return err_new(errno > 0 ? -errno : -EIO);
 	}
+	conn->is_iwarp = conn->nic->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	/* Devices hold back what is more than the peer answers at once; of iWARP's, not every one
 	 * goes on with it. */
-	conn->reads_max =
-		conn->nic->verbs->device->transport_type == IBV_TRANSPORT_IWARP
-			? (unsigned)num_max(num_min(device->max_qp_init_rd_atom, READS_AT_ONCE), 1)
-			: RDMA_DEPTH;
+	conn->reads_max = RDMA_DEPTH;
+	if (conn->is_iwarp)
+		conn->reads_max =
+			(unsigned)num_max(num_min(device->max_qp_init_rd_atom, READS_AT_ONCE), 1);
 	conn->can_inline = asked.cap.max_inline_data >= WIRE_REQUEST_BYTES;
 	conn->max_sges = sges;
 	conn->max_read_sges =
@@ -242,18 +245,36 @@ rdma_conn_add(struct rdma_conn *conn, struct rdma_doorbell *doorbell, const stru
 
 	conn->ring[id % RDMA_DEPTH] = *wr;
 	conn->out_bytes += wr->len_bytes;
-	conn->n_reads += wr->move->op->kind == OP_READ;
+	conn->n_reads += wr->kind == OP_READ;
 	*request = (struct ibv_send_wr){
 		.wr_id = id,
 		.sg_list = doorbell->sges[i],
 		.num_sge = wr->n_sges,
-		.opcode = wr->move->op->kind == OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+		.opcode = wr->kind == OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 		.send_flags = id % SIGNAL_EVERY == SIGNAL_EVERY - 1 ? IBV_SEND_SIGNALED : 0,
 	};
 	request->wr.rdma.remote_addr = wr->remote_address;
 	request->wr.rdma.rkey = wr->rkey;
 	if (i > 0)
 		doorbell->wrs[i - 1].next = request;
+}
+
+void
+rdma_conn_add_proof(struct rdma_conn *conn, struct rdma_doorbell *doorbell, struct rdma_move *move,
+		    uint64_t at_bytes)
+{
+	const struct rdma_welcome *there = &conn->welcome;
+	const struct rdma_wr wr = {
+		.move = move,
+		.kind = OP_READ,
+		.n_sges = 1,
+		.remote_address = there->address + at_bytes,
+		.rkey = there->rkeys[at_bytes / there->piece_bytes],
+	};
+
+	doorbell->sges[doorbell->n][0] = (struct ibv_sge){
+		.addr = (uintptr_t)&conn->page->proof, .length = 1, .lkey = conn->page_mr->lkey};
+	rdma_conn_add(conn, doorbell, &wr);
 }
 
 bool
@@ -324,7 +345,7 @@ retire(struct rdma *rdma, struct rdma_conn *conn, uint64_t id)
 		len_bytes += wr.len_bytes;
 		if (wr.move == NULL)
 			continue;
-		conn->n_reads -= wr.move->op->kind == OP_READ;
+		conn->n_reads -= wr.kind == OP_READ;
 		rdma_group_retired(rdma, conn, &wr);
 	}
 	return len_bytes;

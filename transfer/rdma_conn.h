@@ -30,6 +30,8 @@
  *    of the client with these rights on the segment end together (their life), and WRITEs are made
  *    again only in the next life, which is accepted when those of before are destroyed; or on TCP
  *    with WIRE_CUT, which does the same.  Otherwise the op is lost, and the master has us fenced.
+ *    On iWARP even the completion of a WRITE says only that it is on its way: there the last
+ * request of each is a READ of its last byte, and what comes back proves that it has arrived.
  * 4. A READ's slices are given back when this side's queue pair is drained and destroyed: from then
  *    on no late answer can be written into them.
  *
@@ -62,6 +64,7 @@ enum rdma_conn_state { RDMA_DOWN, RDMA_OPENING, RDMA_UP, RDMA_BREAKING };
 /* A request that is under way. */
 struct rdma_wr {
 	struct rdma_move *move; /* NULL: a SHOW */
+	enum op_kind kind;      /* READ for a WRITE's move: the proof that it has arrived */
 	uint64_t len_bytes;
 	uint8_t *slot;           /* of the device's stage; NULL: the slices themselves */
 	struct op_cursor cursor; /* where a READ's bytes go from there */
@@ -93,6 +96,7 @@ struct rdma_conn {
 	unsigned max_sges, max_read_sges;
 	unsigned reads_max, n_reads; /* READs that may be, and are, under way */
 	bool can_inline;             /* a SHOW */
+	bool is_iwarp;
 	uint8_t hello[RDMA_HELLO_BYTES];
 	struct rdma_welcome welcome; /* when UP */
 	bool was_tried;              /* in this life */
@@ -134,6 +138,11 @@ bool rdma_conn_has_room(const struct rdma_conn *conn, enum op_kind kind);
  */
 void rdma_conn_add(struct rdma_conn *conn, struct rdma_doorbell *doorbell,
 		   const struct rdma_wr *wr);
+
+/* rdma_conn_add_proof -- a READ of that byte, after the move's WRITEs on the same connection.
+ * needs: as above. */
+void rdma_conn_add_proof(struct rdma_conn *conn, struct rdma_doorbell *doorbell,
+			 struct rdma_move *move, uint64_t at_bytes);
 
 /* rdma_conn_ring -- post what is gathered.  false: the connection is no good any more. */
 bool rdma_conn_ring(struct rdma_conn *conn, struct rdma_doorbell *doorbell,

@@ -52,6 +52,7 @@ again(struct rdma_move *move)
 	move->plan = RDMA_PLAN_NONE;
 	move->is_granted = false;
 	move->posted_bytes = move->done_bytes = 0;
+	move->proof = NULL;
 	op_cursor_init(&move->cursor, move->op, 0);
 }
 
@@ -85,10 +86,9 @@ result_of_lost(const struct rdma_move *move, enum op_result result)
 	return move->op->kind == OP_WRITE && move->was_posted ? OP_E_LOST : result;
 }
 
-/* end_queued -- those of the queue with that token (NULL: all), but for one that is being planned.
- */
-static void
-end_queued(struct rdma *rdma, struct rdma_group *group, const uint8_t *mac, enum op_result result)
+void
+rdma_group_end_queued(struct rdma *rdma, struct rdma_group *group, const uint8_t *mac,
+		      enum op_result result)
 {
 	list_each_safe(&group->queue, link) {
 		struct rdma_move *move = list_of(link, struct rdma_move, at);
@@ -178,7 +178,7 @@ could_not_open(struct rdma *rdma, struct rdma_group *group, uint64_t now_ns)
 		return;
 	log_event(LOG_DEBUG, "rdma_unreachable", "endpoint=\"%s\"", group->peer->desc.endpoint);
 	rest(group, now_ns, 0);
-	end_queued(rdma, group, NULL, OP_E_PENDING);
+	rdma_group_end_queued(rdma, group, NULL, OP_E_PENDING);
 }
 
 /* begin_life -- with the token of the first op that waits. */
@@ -213,11 +213,11 @@ refused(struct rdma *rdma, struct rdma_group *group, enum wire_status status, ui
 	rdma_conn_break(&group->conns[0]);
 	group->state = RDMA_IDLE;
 	if (status == WIRE_REFUSED || status == WIRE_OUTSIDE) {
-		end_queued(rdma, group, group->hello.token.mac, OP_E_REFUSED);
+		rdma_group_end_queued(rdma, group, group->hello.token.mac, OP_E_REFUSED);
 		return;
 	}
 	rest(group, now_ns, CROWDED_NS);
-	end_queued(rdma, group, NULL, OP_E_PENDING);
+	rdma_group_end_queued(rdma, group, NULL, OP_E_PENDING);
 }
 
 static bool
@@ -246,79 +246,6 @@ turn_opening(struct rdma *rdma, struct rdma_group *group, uint64_t now_ns)
 	return true;
 }
 
-/* ---- tokens ---- */
-
-static struct rdma_pass *
-find_pass(struct rdma_group *group, const uint8_t *mac)
-{
-	for (size_t i = 0; i < RDMA_PASSES; i++)
-		if (group->passes[i].state != RDMA_PASS_FREE &&
-		    memcmp(group->passes[i].mac, mac, TOKEN_MAC_BYTES) == 0)
-			return &group->passes[i];
-	return NULL;
-}
-
-/* show -- false: the connection is no good any more. */
-static bool
-show(struct rdma_group *group, const struct op *op)
-{
-	const struct wire_request request = {
-		.kind = WIRE_SHOW,
-		.id = ++group->last_id,
-		.segment_id = group->peer->desc.segment_id,
-		.segment_epoch = group->peer->desc.segment_epoch,
-		.token = *op->token,
-	};
-	struct rdma_pass *pass;
-
-	/* At most RDMA_ASKS are asked: one of the others is soon found. */
-	do
-		pass = &group->passes[group->next_pass++ % RDMA_PASSES];
-	while (pass->state == RDMA_PASS_ASKED);
-	*pass = (struct rdma_pass){.id = request.id, .state = RDMA_PASS_ASKED};
-	memcpy(pass->mac, op->token->mac, TOKEN_MAC_BYTES);
-	return rdma_conn_show(&group->conns[0], &request);
-}
-
-bool
-rdma_group_show_tokens(struct rdma_group *group)
-{
-	unsigned n_looked = 0;
-
-	list_each(&group->queue, link) {
-		struct rdma_move *move = list_of(link, struct rdma_move, at);
-		const struct rdma_pass *pass;
-
-		if (n_looked++ == RDMA_PASSES)
-			break;
-		if (move->is_granted)
-			continue;
-		pass = find_pass(group, move->op->token->mac);
-		move->is_granted = pass != NULL && pass->state == RDMA_PASS_GRANTED;
-		if (pass != NULL)
-			continue;
-		if (group->conns[0].n_asks == RDMA_ASKS)
-			break;
-		if (!show(group, move->op))
-			return false;
-	}
-	return true;
-}
-
-void
-rdma_group_answered(struct rdma *rdma, struct rdma_group *group, const struct wire_reply *reply)
-{
-	for (size_t i = 0; i < RDMA_PASSES; i++) {
-		struct rdma_pass *pass = &group->passes[i];
-
-		if (pass->state != RDMA_PASS_ASKED || pass->id != reply->id)
-			continue;
-		pass->state = reply->status == WIRE_DONE ? RDMA_PASS_GRANTED : RDMA_PASS_FREE;
-		if (reply->status != WIRE_DONE)
-			end_queued(rdma, group, pass->mac, OP_E_REFUSED);
-	}
-}
-
 /* ---- requests that came back ---- */
 
 void
@@ -338,9 +265,8 @@ rdma_group_retired(struct rdma *rdma, struct rdma_conn *conn, const struct rdma_
 	assert(move->n_out > 0);
 	move->n_out--;
 	move->done_bytes += wr->len_bytes;
-	if (move->done_bytes < move->op->len_bytes)
+	if (move->done_bytes < move->op->len_bytes || move->n_out > 0 || move->proof != NULL)
 		return;
-	assert(move->n_out == 0);
 	list_remove(&move->at);
 	finish(rdma, move, OP_DONE);
 }
@@ -502,6 +428,8 @@ turn_up(struct rdma *rdma, struct rdma_group *group, uint64_t now_ns)
 
 		if (conn->state == RDMA_UP && !rdma_conn_poll(rdma, conn, now_ns, &has_moved))
 			why = "a bad completion";
+		else if (conn->state == RDMA_UP && !rdma_group_kick(group, conn, now_ns))
+			why = "a request was not taken";
 	}
 	for (size_t i = 1; i < rdma->conns_per_peer && why == NULL; i++)
 		if (group->conns[i].state == RDMA_DOWN && !group->conns[i].was_tried)
@@ -524,9 +452,9 @@ rdma_group_turn(struct rdma *rdma, struct rdma_group *group, uint64_t now_ns)
 			    RDMA_PLAN_MAKING)
 			return false;
 		if (rdma->is_stopped)
-			end_queued(rdma, group, NULL, OP_E_CANCELLED);
+			rdma_group_end_queued(rdma, group, NULL, OP_E_CANCELLED);
 		else if (rdma_group_is_resting(group, now_ns))
-			end_queued(rdma, group, NULL, OP_E_PENDING);
+			rdma_group_end_queued(rdma, group, NULL, OP_E_PENDING);
 		else
 			begin_life(rdma, group, now_ns);
 		return true;

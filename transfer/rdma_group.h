@@ -56,6 +56,7 @@ struct rdma_move {
 	struct op *op;
 	enum rdma_plan plan;
 	bool is_granted;         /* its token was shown and approved in this life */
+	struct rdma_conn *proof; /* WRITE on iWARP: all of it goes there, and its proof is due */
 	bool was_posted;         /* in this life or another */
 	enum op_result result;   /* once it is done; OP_E_PENDING: pass it on */
 	unsigned n_out, n_tries; /* requests under way; lives that broke under it */
@@ -152,6 +153,22 @@ void rdma_group_break(struct rdma *rdma, struct rdma_group *group, const char *w
 /* rdma_group_close -- at once, whatever is under way.  needs: no op, or the transport is stopped.
  */
 void rdma_group_close(struct rdma *rdma, struct rdma_group *group);
+
+/*
+ * rdma_group_end_queued -- those of the queue with that token (NULL: all), but for one that is
+ * being planned.  OP_E_PENDING: they are passed on.
+ */
+void rdma_group_end_queued(struct rdma *rdma, struct rdma_group *group, const uint8_t *mac,
+			   enum op_result result);
+
+/*
+ * rdma_group_kick -- iWARP: what has come while a connection was being set up may lie there until
+ * something else comes, and the answer is waited for in vain.  A token shown once more, when
+ * nothing has come for long, is something else.
+ *
+ * result:  false: the life is over.
+ */
+bool rdma_group_kick(struct rdma_group *group, struct rdma_conn *conn, uint64_t now_ns) MUST_CHECK;
 
 /* Called by rdma_conn.c. */
 void rdma_group_retired(struct rdma *rdma, struct rdma_conn *conn, const struct rdma_wr *wr);

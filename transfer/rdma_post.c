@@ -36,6 +36,8 @@ may_take(const struct rdma_conn *conn, const struct rdma_move *move, uint64_t le
 {
 	if (conn->state != RDMA_UP || !rdma_conn_has_room(conn, move->op->kind))
 		return false;
+	if (move->proof != NULL && move->proof != conn)
+		return false;
 	if (move->plan == RDMA_PLAN_DIRECT && (move->nics & 1u << conn->nic_index) == 0)
 		return false;
 	if (move->plan == RDMA_PLAN_STAGED && conn->nic->n_free_slots == 0)
@@ -145,6 +147,7 @@ add_chunk(struct rdma *rdma, struct rdma_conn *conn, struct rdma_doorbell *doorb
 	struct ibv_sge *sges = doorbell->sges[doorbell->n];
 	struct rdma_wr wr = {
 		.move = move,
+		.kind = move->op->kind,
 		.remote_address = there->address + at,
 		.rkey = there->rkeys[at / there->piece_bytes],
 	};
@@ -159,6 +162,8 @@ add_chunk(struct rdma *rdma, struct rdma_conn *conn, struct rdma_doorbell *doorb
 	move->posted_bytes += wr.len_bytes;
 	move->n_out++;
 	move->was_posted = true;
+	if (conn->is_iwarp && move->op->kind == OP_WRITE)
+		move->proof = conn;
 	note_bytes(rdma, move, wr.len_bytes);
 }
 
@@ -166,12 +171,34 @@ add_chunk(struct rdma *rdma, struct rdma_conn *conn, struct rdma_doorbell *doorb
 
 enum posted { POSTED_ALL, POSTED_SOME, POSTED_NO_MORE };
 
+/* prove -- post the proof that is due, if it is. */
+static enum posted
+prove(struct rdma *rdma, struct rdma_group *group, struct rdma_move *move, uint64_t now_ns)
+{
+	struct rdma_conn *conn = move->proof;
+	struct rdma_doorbell *doorbell;
+
+	if (conn == NULL)
+		return POSTED_ALL;
+	doorbell = &rdma->doorbells[conn - group->conns];
+	if (doorbell->n == RDMA_BATCH && !rdma_conn_ring(conn, doorbell, now_ns))
+		return POSTED_NO_MORE;
+	if (!rdma_conn_has_room(conn, OP_READ))
+		return POSTED_SOME;
+	rdma_conn_add_proof(conn, doorbell, move, move->op->offset_bytes + move->op->len_bytes - 1);
+	move->n_out++;
+	move->proof = NULL;
+	return POSTED_ALL;
+}
+
 /* post_move -- what is left of it.  SOME: there is no room for the rest; NO_MORE: the life is over.
  */
 static enum posted
 post_move(struct rdma *rdma, struct rdma_group *group, struct rdma_move *move, uint64_t now_ns,
 	  bool *ret_moved)
 {
+	enum posted posted;
+
 	while (move->posted_bytes < move->op->len_bytes) {
 		uint64_t len = chunk_bytes(group, move);
 		struct rdma_conn *conn = pick(group, move, len);
@@ -185,6 +212,9 @@ post_move(struct rdma *rdma, struct rdma_group *group, struct rdma_move *move, u
 		if (doorbell->n == RDMA_BATCH && !rdma_conn_ring(conn, doorbell, now_ns))
 			return POSTED_NO_MORE;
 	}
+	posted = prove(rdma, group, move, now_ns);
+	if (posted != POSTED_ALL)
+		return posted;
 	list_remove(&move->at);
 	list_push_back(&group->out, &move->at);
 	return POSTED_ALL;

@@ -146,6 +146,15 @@ connections__made_and_ended_again_and_again__leave_nothing(void **state)
 	world_close(w);
 }
 
+/* is_turned_down -- a WRITE that was posted before the client heard of the end is lost, not
+ * refused.
+ */
+static bool
+is_turned_down(enum op_result result)
+{
+	return result == OP_E_REFUSED || result == OP_E_LOST;
+}
+
 static void
 fence__ends_the_writer_and_not_the_reader(void **state)
 {
@@ -158,7 +167,7 @@ fence__ends_the_writer_and_not_the_reader(void **state)
 	assert_int_equal(run_for(w, &op), OP_DONE);
 	assert_int_equal(serve_fence(w->serve, WORLD_CLIENT), 0);
 	memset(w->lent->bytes, 0x11, 5000);
-	assert_int_equal(run_for(w, &op), OP_E_REFUSED);
+	assert_true(is_turned_down(run_for(w, &op)));
 	for (unsigned i = 0; i < 5000; i++)
 		assert_int_equal(w->lent->bytes[i], 0x11);
 	op = op_for(w, OP_READ, &read, &s, 0);
@@ -174,14 +183,20 @@ token__that_ends__takes_its_connection_with_it(void **state)
 	struct token write = token_for(w->lent, TOKEN_WRITE);
 	struct scatter s = scatter_new(&w->rand, 5000);
 	struct op op = op_for(w, OP_WRITE, &write, &s, 0);
+	enum op_result result = OP_DONE;
 
 	(void)state;
-	write.until_ms = clock_ms(clock_real()) + 3000;
+	write.until_ms = clock_ms(clock_real()) + 10000;
 	token_sign(&write, w->lent->secret);
 	assert_int_equal(run_for(w, &op), OP_DONE);
-	while (clock_ms(clock_real()) < write.until_ms + 10)
+	while (clock_ms(clock_real()) < write.until_ms)
 		clock_sleep_ms(clock_real(), 50);
-	assert_int_equal(run_for(w, &op), OP_E_REFUSED);
+	for (unsigned i = 0; i < 100 && result == OP_DONE;
+	     i++) { /* its provider is not that swift */
+		result = run_for(w, &op);
+		clock_sleep_ms(clock_real(), 50);
+	}
+	assert_true(is_turned_down(result));
 	write = token_for(w->lent, TOKEN_WRITE);
 	assert_int_equal(run_for(w, &op), OP_DONE);
 	free(s.area);

@@ -70,6 +70,15 @@ op__that_its_token_does_not_allow__is_refused_before_anything_moves(void **state
 	world_end(w);
 }
 
+/* is_turned_down -- a WRITE that was posted before the client heard of the end is lost, not
+ * refused.
+ */
+static bool
+is_turned_down(enum op_result result)
+{
+	return result == OP_E_REFUSED || result == OP_E_LOST;
+}
+
 static void
 fence__ends_tokens_of_before_and_lets_readers_go_on(void **state)
 {
@@ -83,7 +92,9 @@ fence__ends_tokens_of_before_and_lets_readers_go_on(void **state)
 
 	assert_int_equal(serve_fence(w->serve, WORLD_CLIENT), 0);
 
-	assert_int_equal(move(w, OP_WRITE, &write, bytes, 100), OP_E_REFUSED);
+	bytes[0] = 2;
+	assert_true(is_turned_down(move(w, OP_WRITE, &write, bytes, 100)));
+	assert_int_equal(w->lent->bytes[0], 1);
 	assert_int_equal(move(w, OP_READ, &read, bytes, 100), OP_DONE);
 	world_end(w);
 }
@@ -160,16 +171,22 @@ token__of_the_past__ends_its_connection(void **state)
 {
 	struct world *w = world_over(&calm, true);
 	struct token read = token_for(w->lent, TOKEN_READ);
+	enum op_result result = OP_DONE;
 	uint8_t bytes[100];
 
 	(void)state;
-	read.until_ms = clock_ms(clock_real()) + 200;
+	read.until_ms = clock_ms(clock_real()) + 1500; /* enough for one op on a busy machine */
 	token_sign(&read, w->lent->secret);
 	assert_int_equal(move(w, OP_READ, &read, bytes, 100), OP_DONE);
 	while (clock_ms(clock_real()) < read.until_ms)
 		clock_sleep_ms(clock_real(), 10);
+	for (unsigned i = 0; i < 500 && result == OP_DONE;
+	     i++) { /* its provider is not that swift */
+		result = move(w, OP_READ, &read, bytes, 100);
+		clock_sleep_ms(clock_real(), 10);
+	}
 
-	assert_int_equal(move(w, OP_READ, &read, bytes, 100), OP_E_REFUSED);
+	assert_int_equal(result, OP_E_REFUSED);
 	read = token_for(w->lent, TOKEN_READ);
 	assert_int_equal(move(w, OP_READ, &read, bytes, 100), OP_DONE);
 	world_end(w);

@@ -159,6 +159,8 @@ which_of(const struct object *object)
 		return AGES_HARD;
 	if (object->pinned_until_s > 0)
 		return AGES_SOFT;
+	if (object->is_on_disk)
+		return AGES_DISK;
 	return object->is_again ? AGES_AGAIN : AGES_ONCE;
 }
 
@@ -245,6 +247,18 @@ ages_pin(struct object *object, uint32_t until_s)
 		push_front(object);
 }
 
+void
+ages_sink(struct object *object, bool is_on_disk)
+{
+	bool is_on = list_link_is_on(&object->at_lru) && !object->is_ghost;
+
+	if (is_on)
+		ages_leave(object);
+	object->is_on_disk = is_on_disk;
+	if (is_on)
+		push_front(object);
+}
+
 unsigned
 ages_unpin_ended(struct ages *ages, uint64_t now_s, unsigned max_steps)
 {
@@ -268,12 +282,15 @@ ages_unpin_ended(struct ages *ages, uint64_t now_s, unsigned max_steps)
 /* ---- who goes ---- */
 
 struct ages_walk
-ages_walk(struct ages *ages, bool with_soft)
+ages_walk(struct ages *ages, bool on_disk, bool with_soft)
 {
 	struct ages_walk walk = {.ages = ages};
 
 	for (unsigned i = 0; i < AGES_HARD; i++)
 		walk.ends[i] = list_first(&ages->lists[i]);
+	walk.ends[on_disk ? AGES_ONCE : AGES_DISK] = NULL;
+	if (on_disk)
+		walk.ends[AGES_AGAIN] = NULL;
 	if (!with_soft)
 		walk.ends[AGES_SOFT] = NULL;
 	return walk;
@@ -299,7 +316,7 @@ choose(const struct ages_walk *walk)
 	const struct object *once = last_of(walk, AGES_ONCE), *again = last_of(walk, AGES_AGAIN);
 
 	if (once == NULL && again == NULL)
-		return AGES_SOFT;
+		return last_of(walk, AGES_DISK) != NULL ? AGES_DISK : AGES_SOFT;
 	if (once == NULL || again == NULL)
 		return once == NULL ? AGES_AGAIN : AGES_ONCE;
 	return age_of(ages, once) * ages->weight < age_of(ages, again) ? AGES_AGAIN : AGES_ONCE;

@@ -23,6 +23,9 @@
  * and one of them is worth nothing without those before it.  So the end of a prompt goes before its
  * beginning.
  *
+ * Objects that lie on disks alone (offload.h) stand on a list of their own, in the order of use and
+ * of coming there.
+ *
  * Pinned objects (pin.h) stand on lists of their own: soft ones are looked at when all others were,
  * hard ones never.  Empty objects hold no room and are on no list.
  *
@@ -45,7 +48,7 @@ struct regrets {
 	double again_share; /* of those remembered: how many were used again */
 };
 
-enum ages_list { AGES_ONCE, AGES_AGAIN, AGES_SOFT, AGES_HARD, AGES_LISTS };
+enum ages_list { AGES_ONCE, AGES_AGAIN, AGES_DISK, AGES_SOFT, AGES_HARD, AGES_LISTS };
 
 struct ages {
 	struct list lists[AGES_LISTS]; /* struct object.at_lru, front: used last */
@@ -79,13 +82,17 @@ void ages_batch_end(struct ages *ages);
 /* ages_pin -- it is pinned until then from now on (struct object.pinned_until_s), and used now. */
 void ages_pin(struct object *object, uint32_t until_s);
 
+/* ages_sink -- its copies lie on disks alone from now on, or not any more. */
+void ages_sink(struct object *object, bool is_on_disk);
+
 /* ages_unpin_ended -- looks at some objects with soft pins, others each time: those whose pin has
  * ended are as others again.  Gives how many that were. */
 unsigned ages_unpin_ended(struct ages *ages, uint64_t now_s, unsigned max_steps);
 
 /* ages_next -- the next object that should go, each once; NULL: all have been looked at.
  *
- * with_soft  those with soft pins, too, when all without were looked at.
+ * on_disk    those that lie on disks alone, and not those in memory.
+ * with_soft  those with soft pins, too, wherever they lie, when all without were looked at.
  *
  * needs:   the one given before was taken off, or spared.
  */
@@ -93,7 +100,7 @@ struct ages_walk {
 	struct ages *ages;
 	const struct list_link *ends[AGES_LISTS]; /* the last to be looked at; NULL: it was */
 };
-struct ages_walk ages_walk(struct ages *ages, bool with_soft);
+struct ages_walk ages_walk(struct ages *ages, bool on_disk, bool with_soft);
 struct object *ages_next(struct ages_walk *walk);
 
 /* ages_let_go -- this object goes for room; n_objects: how many the tenant has. */

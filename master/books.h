@@ -150,8 +150,13 @@ int tenant_order(struct master *master, const char *name, const int64_t *bytes,
 
 /* ---- room ---- */
 
+/* Where room is wanted.  NOF: of those that have a nof copy; BOTH: of all that do not lie on disks
+ * alone.  From all but memory an object goes with all its copies. */
+enum evict_from { EVICT_MEMORY, EVICT_DISKS, EVICT_NOF, EVICT_BOTH };
+
 /* What is to go, and what has gone. */
 struct evict_goal {
+	enum evict_from from;
 	uint64_t bytes,
 		objects; /* room of all copies, and objects: until so many are on their way */
 	unsigned steps;  /* objects to look at, at most; counts down */
@@ -164,9 +169,16 @@ void evict_within(struct master *master, struct tenant *tenant, struct evict_goa
 /*
  * evict_bytes -- the same of the tenants that hold most (evict.c says why).
  *
- * At most max_steps objects are looked at.  Gives the bytes.
+ * In memory, if there is any.  At most max_steps objects are looked at.  Gives the bytes.
  */
 uint64_t evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps);
+
+/* evict_disks -- so many bytes on disks: of objects that have no copy in memory.  Gives the bytes.
+ */
+uint64_t evict_disks(struct master *master, uint64_t bytes);
+
+/* evict_is_busy -- is something on its way out? */
+bool evict_is_busy(const struct master *master);
 
 /* evict_to_mark -- above the high mark: down towards the low one, a few at a time. */
 void evict_to_mark(struct master *master);

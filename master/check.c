@@ -249,7 +249,9 @@ check_segments(const struct master *master)
 		n_ok += segment_is_placeable(segment);
 	}
 	assert(size == master->size_bytes);
-	assert(n_ok == check_pool(master, POOL_MEMORY) + check_pool(master, POOL_NOF));
+	for (int i = 0; i < POOLS; i++)
+		n_ok -= check_pool(master, (enum pool_kind)i);
+	assert(n_ok == 0);
 	assert(q->resting_bytes == tally.resting_bytes && q->gated_bytes == tally.gated_bytes);
 	assert(q->n_gated == tally.n_gated && q->fences.n == tally.n_fences);
 	for (size_t i = 1; i < q->heap.n; i++) {
@@ -336,7 +338,9 @@ check_ages(const struct tenant *tenant, uint64_t n_with_bytes)
 			assert(object->is_indexed && object->tenant == tenant);
 			assert((object->pinned_until_s == PIN_HARD) == (i == AGES_HARD));
 			assert((object->pinned_until_s == 0) == (i < AGES_SOFT));
-			assert(implies(i < AGES_SOFT, object->is_again == (i == AGES_AGAIN)));
+			assert(implies(i < AGES_DISK, object->is_again == (i == AGES_AGAIN)));
+			assert(implies(i < AGES_SOFT, object->is_on_disk == (i == AGES_DISK)));
+			assert(object->is_on_disk == object_lies_on_disks(object));
 			assert(age >= younger);
 			younger = age;
 			n++;

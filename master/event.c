@@ -235,9 +235,11 @@ look_at_counters(struct master *master)
 		tally->bytes += grown(EVENT_COUNTER_##bytes_of(master),                            \
 				      &events->seen_bytes[EVENT_##kind]);                          \
 	}
-#define EVENT_COUNTER_none(master)          (&none)
-#define EVENT_COUNTER_evicted_bytes(master) (&(master)->counters.evicted_bytes)
-#define EVENT_COUNTER_task_bytes(master)    (&(master)->counters.task_bytes)
+#define EVENT_COUNTER_none(master)            (&none)
+#define EVENT_COUNTER_evicted_bytes(master)   (&(master)->counters.evicted_bytes)
+#define EVENT_COUNTER_task_bytes(master)      (&(master)->counters.task_bytes)
+#define EVENT_COUNTER_offloaded_bytes(master) (&(master)->counters.offloaded_bytes)
+#define EVENT_COUNTER_promoted_bytes(master)  (&(master)->counters.promoted_bytes)
 #include "master/event.def"
 #undef EVENT_TOLD
 #undef EVENT_COUNTED

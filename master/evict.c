@@ -3,6 +3,9 @@
 /*
  * evict.c -- make room: objects go in the order of their ages, by bytes, never under a lease.
  *
+ * Room is wanted in one tier: in memory, or on disks (offload.h); in a store without memory on
+ * disks alone.  What has to go from memory goes to a disk, if there is one; from a disk it is gone.
+ *
  * Each tenant has an order of its own (ages.h).  One object that is under a lease is in use: it
  * goes to its list's front, so that it stands in nobody's way and is looked at once a round.  Empty
  * objects hold no room and are in no order; so directories stay.
@@ -14,11 +17,9 @@
  * data once drives out everybody else's, which is just what tenants are there to prevent.  Quotas
  * play no part in it: they are ceilings, and promise nothing.
  */
-#include <inttypes.h>
-
 #include "master/books.h"
 #include "master/lease.h"
-#include "transfer/base/log.h"
+#include "transfer/base/num.h"
 
 #define STEPS_A_TURN 256
 
@@ -30,6 +31,73 @@ is_met(const struct evict_goal *goal)
 
 /* Soft pins of a tenant looked at each time, for those whose time is over. */
 #define UNPIN_STEPS 16
+
+/* remove_one -- it is gone.  false: no memory to say so. */
+static bool
+remove_one(struct master *master, struct object *object, struct evict_goal *goal)
+{
+	struct tenant *tenant = object->tenant;
+	uint64_t room_bytes = object_room_bytes(object);
+	uint64_t len_bytes = object->len_bytes * object->n_replicas;
+	uint64_t hash = books_hash(master, object->key.bytes, object->key.len_bytes);
+	bool was_again = object->is_again;
+
+	if (books_remove(master, object, REPLICA_REMOVED) < 0)
+		return false;
+	ages_let_go(&tenant->ages, hash, was_again, tenant->n_objects + 1);
+	goal->done_bytes += room_bytes;
+	goal->done_objects++;
+	counter_add(&master->counters.evictions, 1);
+	counter_add(&master->counters.evicted_bytes, len_bytes);
+	return true;
+}
+
+/* let_go -- it leaves the tier in which room is wanted.  false: no more at this time. */
+static bool
+let_go(struct master *master, struct object *object, struct evict_goal *goal)
+{
+	uint64_t bytes;
+
+	if (goal->from != EVICT_MEMORY || !offload_is_on(master))
+		return remove_one(master, object, goal);
+	switch (offload_object(master, object, &bytes)) {
+	case OFFLOAD_GOES:
+		ages_spare(object); /* looked at again only if it does not go after all */
+		goal->done_bytes += bytes;
+		return true;
+	case OFFLOAD_FULL:
+		return false;
+	case OFFLOAD_CANT:
+		break;
+	}
+	return remove_one(master, object, goal);
+}
+
+static bool
+has_room_in(const struct object *object, enum pool_kind kind)
+{
+	object_each_replica(object, rep)
+		if (pool_kind_of(rep->segment) == kind)
+			return true;
+	return false;
+}
+
+/* It has nothing where room is wanted: a nof copy alone, or a soft pin, whose list is one for all. */
+static bool
+is_elsewhere(const struct object *object, const struct evict_goal *goal)
+{
+	switch (goal->from) {
+	case EVICT_MEMORY:
+		return !has_room_in(object, POOL_MEMORY);
+	case EVICT_DISKS:
+		return !object->is_on_disk;
+	case EVICT_NOF:
+		return !has_room_in(object, POOL_NOF);
+	case EVICT_BOTH:
+		break;
+	}
+	return false;
+}
 
 /*
  * Ends, too, when the tenant is not of that grade any more; TENANT_GRADES: whatever its grade.
@@ -48,36 +116,29 @@ evict_in_grade(struct master *master, struct tenant *tenant, unsigned grade, boo
 	if (!with_soft)
 		counter_sub(&master->counters.pins_soft,
 			    ages_unpin_ended(&tenant->ages, now_s, UNPIN_STEPS));
-	walk = ages_walk(&tenant->ages, with_soft);
+	walk = ages_walk(&tenant->ages, goal->from == EVICT_DISKS, with_soft);
 
 	while (!is_met(goal) && goal->steps > 0 &&
 	       (grade == TENANT_GRADES || tenant->at_grade == grade) &&
 	       (object = ages_next(&walk)) != NULL) {
-		uint64_t room_bytes = object_room_bytes(object);
-		uint64_t len_bytes = object->len_bytes * object->n_replicas;
-		uint64_t hash = books_hash(master, object->key.bytes, object->key.len_bytes);
-		bool was_again = object->is_again;
-
 		goal->steps--;
-		if (lease_runs(object, master->now_ms) ||
-		    (!master->limits.evict_soft_pins && object->pinned_until_s > now_s)) {
+		if (lease_runs(object, master->now_ms) || is_elsewhere(object, goal) ||
+		    (!master->limits.evict_soft_pins && object->pinned_until_s > now_s))
 			ages_spare(object);
-			continue;
-		}
-		if (books_remove(master, object, REPLICA_REMOVED) < 0)
+		else if (!let_go(master, object, goal))
 			break;
-		ages_let_go(&tenant->ages, hash, was_again, tenant->n_objects + 1);
-		goal->done_bytes += room_bytes;
-		goal->done_objects++;
-		counter_add(&master->counters.evictions, 1);
-		counter_add(&master->counters.evicted_bytes, len_bytes);
 	}
 }
 
+/* A quota holds for both tiers: what lies on disks was used longest ago. */
 void
 evict_within(struct master *master, struct tenant *tenant, struct evict_goal *goal)
 {
+	goal->from = EVICT_DISKS;
 	evict_in_grade(master, tenant, TENANT_GRADES, /* with_soft= */ false, goal);
+	goal->from = EVICT_BOTH;
+	if (!is_met(goal) && goal->steps > 0)
+		evict_in_grade(master, tenant, TENANT_GRADES, /* with_soft= */ false, goal);
 	if (!is_met(goal) && goal->steps > 0)
 		evict_in_grade(master, tenant, TENANT_GRADES, /* with_soft= */ true, goal);
 }
@@ -106,40 +167,75 @@ evict_by_grades(struct master *master, bool with_soft, struct evict_goal *goal)
 	return is_whole;
 }
 
-uint64_t
-evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps)
+static uint64_t
+evict_from(struct master *master, enum evict_from from, uint64_t bytes, unsigned max_steps)
 {
-	struct evict_goal goal = {.bytes = bytes, .steps = max_steps};
+	struct evict_goal goal = {.bytes = bytes, .steps = max_steps, .from = from};
 
 	if (evict_by_grades(master, /* with_soft= */ false, &goal) && !is_met(&goal))
 		evict_by_grades(master, /* with_soft= */ true, &goal);
 	return goal.done_bytes;
 }
 
-/* Resting bytes are on their way out: they count as free already, or too much would go. */
+uint64_t
+evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps)
+{
+	bool has_memory = master->pool_bytes[POOL_MEMORY] > 0;
+
+	return evict_from(master, has_memory ? EVICT_MEMORY : EVICT_DISKS, bytes, max_steps);
+}
+
+uint64_t
+evict_disks(struct master *master, uint64_t bytes)
+{
+	return evict_from(master, EVICT_DISKS, bytes, STEPS_A_TURN);
+}
+
+static void
+evict_pool_to_mark(struct master *master, enum pool_kind kind, enum evict_from from, uint64_t used)
+{
+	uint64_t high = master->pool_bytes[kind] / 100 * master->limits.evict_high_pct;
+	uint64_t low = master->pool_bytes[kind] / 100 * master->limits.evict_low_pct;
+
+	if (used > high)
+		master->is_evicting[kind] = true;
+	if (used <= low)
+		master->is_evicting[kind] = false;
+	if (!master->is_evicting[kind])
+		return;
+	if (evict_from(master, from, used - low, STEPS_A_TURN) > 0)
+		store_want_sync(master->store);
+	else
+		master->is_evicting[kind] = false;
+}
+
+/* Resting bytes, and those on their way to disks, are on their way out: they count as free already,
+ * or too much would go. */
 void
 evict_to_mark(struct master *master)
 {
-	uint64_t high, low, used = 0;
+	uint64_t used[POOLS] = {0};
 
 	if (master->size_bytes == 0 || master->progress.is_stalled)
 		return;
-	high = master->size_bytes / 100 * master->limits.evict_high_pct;
-	low = master->size_bytes / 100 * master->limits.evict_low_pct;
 	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
 		if (segment_is_here(segment))
-			used += segment_used_bytes(segment);
+			used[pool_kind_of(segment)] += segment_used_bytes(segment);
 	}
-	if (used > high)
-		master->is_evicting = true;
-	if (used <= low)
-		master->is_evicting = false;
-	if (!master->is_evicting)
-		return;
-	if (evict_bytes(master, used - low, STEPS_A_TURN) > 0)
-		store_want_sync(master->store);
-	else
-		master->is_evicting = false;
+	used[POOL_MEMORY] -= num_min(used[POOL_MEMORY], master->offload.bytes);
+	evict_pool_to_mark(master, POOL_MEMORY, EVICT_MEMORY, used[POOL_MEMORY]);
+	evict_pool_to_mark(master, POOL_DISK, EVICT_DISKS, used[POOL_DISK]);
+	evict_pool_to_mark(master, POOL_NOF, EVICT_NOF, used[POOL_NOF]);
+}
+
+bool
+evict_is_busy(const struct master *master)
+{
+	bool is_busy = master->offload.n_offloads + master->offload.n_promotions > 0;
+
+	for (int i = 0; i < POOLS; i++)
+		is_busy |= master->is_evicting[i];
+	return is_busy;
 }

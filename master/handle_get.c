@@ -164,8 +164,13 @@ handle_get_replica_list(struct peer *peer, const struct msg_get_replica_list *ms
 				objects[n_used++] = object; /* among those told of already */
 		}
 	}
-	while (n_used > 0)
-		ages_use(objects[--n_used]);
+	while (n_used > 0) {
+		struct object *object = objects[--n_used];
+
+		ages_use(object);
+		if (object->is_on_disk)
+			promote_used(master, object);
+	}
 	if (lease_ms > 0) {
 		counter_add(&master->counters.gets, msg->n_keys);
 		counter_add(&master->counters.gets_missed, n_missed);

@@ -60,10 +60,19 @@ tell_replicas(struct buf *out, const struct put *put)
 
 /* ---- put_start ---- */
 
+/* Of the tier that puts go to. */
+static uint64_t
+home_bytes(const struct master *master)
+{
+	uint64_t memory = master->pool_bytes[POOL_MEMORY];
+
+	return memory > 0 ? memory : master->pool_bytes[POOL_DISK];
+}
+
 static bool
 may_hold(const struct master *master, uint64_t bytes)
 {
-	return bytes <= master->size_bytes;
+	return bytes <= home_bytes(master);
 }
 
 static uint32_t
@@ -95,16 +104,18 @@ status_of(int outcome)
 static bool
 make_room(struct master *master, uint64_t bytes, uint64_t all_bytes)
 {
-	uint64_t wanted = num_min(all_bytes + all_bytes / 4, master->size_bytes);
+	uint64_t wanted = num_min(all_bytes + all_bytes / 4, home_bytes(master));
 	uint64_t resting = master->quarantine.resting_bytes;
 	uint64_t coming = resting - master->quarantine.gated_bytes; /* surely, and soon */
 	uint64_t going = 0;
 
+	coming = num_add_sat(coming, master->offload.bytes);
 	if (master->is_last_try || !may_hold(master, bytes))
 		return false;
 	if (wanted > coming)
 		going = evict_bytes(master, wanted - coming, 4 * BATCH_MAX);
-	if (going == 0 && resting == 0 && list_is_empty(&master->puts))
+	if (going == 0 && resting == 0 && master->offload.n_offloads == 0 &&
+	    list_is_empty(&master->puts))
 		return false;
 	store_want_sync(master->store);
 	master->wants_room = true;

@@ -89,7 +89,11 @@ gather_health(struct http_page *page, struct master *master)
 static bool
 is_without_room(const struct master *master)
 {
-	return master->pools[POOL_MEMORY].segments.n + master->pools[POOL_NOF].segments.n == 0;
+	size_t n = 0;
+
+	for (int i = 0; i < POOLS; i++)
+		n += master->pools[i].segments.n;
+	return n == 0;
 }
 
 static int

@@ -176,6 +176,7 @@ master_free(struct master *master)
 	vec_fini(&master->cleared);
 	for (int i = 0; i < POOLS; i++)
 		vec_fini(&master->pools[i].segments);
+	offload_fini(&master->offload);
 	quarantine_fini(&master->quarantine);
 	map_fini(&master->puts_by_id);
 	map_fini(&master->puts_by_key);

@@ -33,6 +33,7 @@
 #include "master/pool.h"
 #include "master/put.h"
 #include "master/quarantine.h"
+#include "master/offload.h"
 #include "master/store.h"
 #include "master/task.h"
 #include "master/proto/codec.h"
@@ -50,6 +51,8 @@ struct master_limits {
 	uint64_t put_wait_ms;
 	uint64_t evict_high_pct, evict_low_pct;
 	uint64_t evict_soft_pins; /* 1 or 0 */
+	uint64_t offload;         /* enum offload_mode */
+	uint64_t promote_uses;    /* of an object on disks, lately, to bring it back; 0: never */
 	uint64_t events_max;      /* kept in the books; 0: none are made */
 	uint64_t placement;       /* enum placement (place.h) */
 	bool durable_power;       /* acknowledge only what is synced */
@@ -152,11 +155,13 @@ struct master {
 	struct list puts;    /* struct put.at_lease, front: ends first */
 	struct list heard;   /* struct client.at_heard, front: silent longest */
 	struct list all_segments;
-	struct pool pools[POOLS]; /* of them those that new data may go to */
-	struct extent *scratch;   /* EXTENTS_MAX of them */
-	uint64_t size_bytes;      /* of the segments that are here */
-	bool has_new_room; /* other than from quarantine: parked puts are to be tried again */
-	bool is_evicting;  /* between the high and the low mark, on the way down */
+	struct pool pools[POOLS];   /* of them those that new data may go to */
+	struct extent *scratch;     /* EXTENTS_MAX of them */
+	uint64_t size_bytes;        /* of the segments that are here */
+	uint64_t pool_bytes[POOLS]; /* of those of each kind */
+	bool has_new_room;       /* other than from quarantine: parked puts are to be tried again */
+	bool is_evicting[POOLS]; /* between the high and the low mark, on the way down */
+	struct offload offload;
 
 	struct quarantine quarantine;
 	struct tasks tasks;

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "master/ages.h"
+#include "master/pool.h"
 #include "master/segment.h"
-#include "master/tenant.h"
 #include "master/tenant.h"
 #include "master/proto/limits.h"
 #include "transfer/base/err.h"
@@ -126,6 +127,28 @@ charge(struct object *object, uint64_t room_bytes)
 		tenant_charge(object->tenant, room_bytes);
 }
 
+bool
+object_lies_on_disks(const struct object *object)
+{
+	bool has_any = false;
+
+	object_each_replica(object, rep) {
+		if (pool_kind_of(rep->segment) == POOL_MEMORY)
+			return false;
+		has_any |= pool_kind_of(rep->segment) == POOL_DISK;
+	}
+	return has_any;
+}
+
+static void
+note_tier(struct object *object)
+{
+	bool is_on_disk = object_lies_on_disks(object);
+
+	if (is_on_disk != object->is_on_disk)
+		ages_sink(object, is_on_disk);
+}
+
 int
 object_add_replica(struct object *object, struct segment *segment, const struct extent *extents,
 		   uint32_t n_extents, struct replica **ret_rep)
@@ -155,6 +178,7 @@ object_add_replica(struct object *object, struct segment *segment, const struct 
 	*end = rep;
 	object->n_replicas++;
 	charge(object, replica_room_bytes(rep));
+	note_tier(object);
 	*ret_rep = rep;
 	return 0;
 }
@@ -174,6 +198,7 @@ object_drop_replica(struct object *object, struct replica *rep)
 	replica_fini(rep);
 	if (!rep->is_embedded)
 		free(rep);
+	note_tier(object);
 }
 
 bool

@@ -46,6 +46,7 @@ struct object {
 	bool is_indexed : 1, is_ghost : 1;
 	bool is_again : 1;   /* used again since it was put (ages.h) */
 	bool is_of_move : 1; /* its room is the store's own, not its tenant's (tenant.h) */
+	bool is_on_disk : 1; /* object_lies_on_disks() */
 	struct replica *replicas;
 
 	struct replica first; /* most objects have one copy */
@@ -130,6 +131,9 @@ bool object_needs(const struct object *object, const struct replica *rep);
 
 /* object_is_in_touch -- the provider of some copy has been heard of late. */
 bool object_is_in_touch(const struct object *object);
+
+/* object_lies_on_disks -- it has a copy on a disk (FILE), and none in memory. */
+bool object_lies_on_disks(const struct object *object);
 
 /* object_room_bytes -- what all its copies take up. */
 uint64_t object_room_bytes(const struct object *object);

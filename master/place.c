@@ -143,6 +143,13 @@ try_each(struct master *master, struct object *object, struct pool_part part, ui
 	return worst;
 }
 
+/* Who names a segment may mean one on a disk, too. */
+static bool
+is_of_kind(const struct segment *segment, enum pool_kind wanted)
+{
+	return (pool_kind_of(segment) == POOL_NOF) == (wanted == POOL_NOF);
+}
+
 static int
 try_preferred(struct master *master, struct object *object, const struct place_wish *wish)
 {
@@ -150,7 +157,7 @@ try_preferred(struct master *master, struct object *object, const struct place_w
 		struct segment *segment = segment_find(master, wish->preferred[i]);
 		int r;
 
-		if (segment == NULL || pool_kind_of(segment) != wish->pool ||
+		if (segment == NULL || !is_of_kind(segment, wish->pool) ||
 		    !may_take(object, segment, /* any_host= */ true))
 			continue;
 		r = place_on(master, object, segment, wish->room_bytes);
@@ -158,6 +165,13 @@ try_preferred(struct master *master, struct object *object, const struct place_w
 			return r;
 	}
 	return PLACE_E_NO_SEGMENT;
+}
+
+/* home_of -- copies go to memory; while there is none, to disks. */
+static enum pool_kind
+home_of(const struct master *master, enum pool_kind wanted)
+{
+	return wanted == POOL_MEMORY && master->pool_bytes[POOL_MEMORY] == 0 ? POOL_DISK : wanted;
 }
 
 static int
@@ -168,7 +182,7 @@ try_host(struct master *master, struct object *object, const struct place_wish *
 
 	if (wish->beside == NULL || is_on_host(object, wish->beside))
 		return PLACE_E_NO_SEGMENT;
-	part = pool_of_host(&master->pools[wish->pool], wish->beside);
+	part = pool_of_host(&master->pools[home_of(master, wish->pool)], wish->beside);
 	r = try_draw(master, object, part, wish->room_bytes);
 	if (r > 0)
 		r = try_each(master, object, part, wish->room_bytes, /* any_host= */ false);
@@ -178,7 +192,7 @@ try_host(struct master *master, struct object *object, const struct place_wish *
 int
 place_replica(struct master *master, struct object *object, const struct place_wish *wish)
 {
-	struct pool_part all = pool_all(&master->pools[wish->pool]);
+	struct pool_part all = pool_all(&master->pools[home_of(master, wish->pool)]);
 	int r;
 
 	assert(wish->room_bytes > 0);

@@ -3,8 +3,9 @@
 /*
  * pool.h -- the segments that take new data, so that one of them is found without a walk over all.
  *
- *      memory   DRAM, FILE     where copies go
- *      nof      NOF            where nof copies go, and nothing else
+ *      memory   DRAM     where copies go
+ *      disk     FILE     where those go that leave memory (offload.h); all, while there is no
+ * memory nof      NOF      where nof copies go, and nothing else
  *
  *      | a/1 a/7 | b/2 | c/3 c/4 c/9 |      by host, then id: those of a host lie side by side
  *
@@ -18,7 +19,7 @@
 #include "master/proto/status.h"
 #include "master/segment.h"
 
-enum pool_kind { POOL_MEMORY, POOL_NOF, POOLS };
+enum pool_kind { POOL_MEMORY, POOL_DISK, POOL_NOF, POOLS };
 
 struct pool {
 	VEC(struct segment *) segments;
@@ -33,7 +34,9 @@ struct pool_part {
 static inline enum pool_kind
 pool_kind_of(const struct segment *segment)
 {
-	return segment->medium == MEDIUM_NOF ? POOL_NOF : POOL_MEMORY;
+	return segment->medium == MEDIUM_NOF    ? POOL_NOF
+	       : segment->medium == MEDIUM_FILE ? POOL_DISK
+						: POOL_MEMORY;
 }
 
 /* pool_sort -- what was pushed to pool->segments comes in its order. */

@@ -42,11 +42,14 @@ fill_pools(struct master *master)
 	for (int i = 0; i < POOLS; i++)
 		master->pools[i].segments.n = 0;
 	master->size_bytes = 0;
+	memset(master->pool_bytes, 0, sizeof(master->pool_bytes));
 	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
-		if (segment_is_here(segment))
+		if (segment_is_here(segment)) {
 			master->size_bytes += segment->size_bytes;
+			master->pool_bytes[pool_kind_of(segment)] += segment->size_bytes;
+		}
 		if (segment_is_placeable(segment) &&
 		    vec_push(&master->pools[pool_kind_of(segment)].segments, segment) < 0)
 			return err_new(-ENOMEM);

@@ -292,7 +292,7 @@ sweep(struct master *master)
 	unpark_followers(master, events_sweep(master));
 	if (freed_bytes > 0) /* more may rest no longer */
 		wait_ms = TURN_MS_HURRIED;
-	if (master->is_evicting || !list_is_empty(&master->parked))
+	if (evict_is_busy(master) || !list_is_empty(&master->parked))
 		wait_ms = num_min(wait_ms, TURN_MS_BUSY);
 	master->sweep_wait_ms = wait_ms;
 	return wait_ms;

@@ -198,7 +198,7 @@ task_make(struct master *master, const struct task_wish *wish, struct task **ret
 	struct task *task = map_get(&master->tasks.by_object, object->id);
 	uint32_t status;
 
-	if (task != NULL && wish->job == NULL && task->kind == wish->kind &&
+	if (task != NULL && wish->job == NULL && !task->is_own && task->kind == wish->kind &&
 	    task->from_id == wish->from_id && task->wished_to_id == wish->to_id) {
 		*ret_task = task;
 		return STATUS_OK;
@@ -217,13 +217,17 @@ task_make(struct master *master, const struct task_wish *wish, struct task **ret
 	task->from_id = wish->from_id;
 	task->to_id = task->wished_to_id = wish->to_id;
 	task->made_at_ms = clock_wall_ms(master->clock);
-	task->is_stored = wish->job == NULL;
+	task->medium = wish->medium;
+	task->is_own = wish->is_own;
+	task->is_stored = wish->job == NULL && !wish->is_own;
 	if (begin(master, task) < 0) {
 		free(task);
 		return STATUS_UNAVAILABLE;
 	}
 	master->next_object_id++;
-	if (wish->job == NULL)
+	if (task->is_own)
+		offload_began(master, task);
+	else if (wish->job == NULL)
 		task_tell_begun(master, task);
 	else
 		join_job(task, wish->job);
@@ -342,6 +346,19 @@ keep_ended(struct master *master, struct task *task)
 	tasks->n_ended++;
 }
 
+/* To those who asked for it. */
+static void
+tell_ended(struct master *master, const struct task *task)
+{
+	if (task->state == TASK_DONE) {
+		counter_add(&master->counters.tasks_done, 1);
+		counter_add(&master->counters.task_bytes, task->len_bytes);
+	} else {
+		counter_add(&master->counters.tasks_failed, 1);
+	}
+	task_tell_ended(master, task);
+}
+
 int
 task_end(struct master *master, struct task *task, enum task_state state, uint32_t reason)
 {
@@ -354,7 +371,7 @@ task_end(struct master *master, struct task *task, enum task_state state, uint32
 	task->state = (uint8_t)state;
 	task->reason = reason;
 	task->ended_at_ms = clock_wall_ms(master->clock);
-	task->is_stored |= state == TASK_FAILED;
+	task->is_stored |= state == TASK_FAILED && !task->is_own;
 	r = journal_end(master, task, state);
 	if (r < 0) {
 		task->state = before.state;
@@ -367,13 +384,10 @@ task_end(struct master *master, struct task *task, enum task_state state, uint32
 	log_event(state == TASK_FAILED ? LOG_WARN : LOG_DEBUG, "task_ended",
 		  "task=%" PRIu64 " object=%" PRIu64 " state=%d reason=%s", task->id,
 		  task->object_id, (int)state, status_name(reason));
-	if (state == TASK_DONE) {
-		counter_add(&master->counters.tasks_done, 1);
-		counter_add(&master->counters.task_bytes, task->len_bytes);
-	} else {
-		counter_add(&master->counters.tasks_failed, 1);
-	}
-	task_tell_ended(master, task);
+	if (task->is_own)
+		offload_ended(master, task, state == TASK_FAILED);
+	else
+		tell_ended(master, task);
 	if (state == TASK_FAILED && task->job != NULL)
 		note_stuck(master, task);
 	delist(master, task);
@@ -401,11 +415,11 @@ task_retry(struct master *master, struct task *task, uint32_t reason)
 		task->tries--; /* no memory to say so: once more */
 }
 
-/* What a job wanted to move is gone by itself: that is no failure. */
+/* What a job, or the master itself, wanted to move is gone by itself: that is no failure. */
 void
 task_pointless(struct master *master, struct task *task, uint32_t reason)
 {
-	enum task_state state = task->job != NULL ? TASK_CANCELLED : TASK_FAILED;
+	enum task_state state = task->job != NULL || task->is_own ? TASK_CANCELLED : TASK_FAILED;
 
 	if (task_end(master, task, state, reason) < 0)
 		task_retry(master, task, reason);

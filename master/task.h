@@ -23,7 +23,7 @@
  *
  * One task an object at a time.  Ids of tasks and jobs are out of the numbers of objects.  What was
  * asked for by name stands in the books until it is forgotten; the tasks of a job only when they
- * failed, for the others are found again in its segments (job.h).
+ * failed, for the others are found again in its segments (job.h); the master's own never.
  *
  * thread:  the loop's.
  */
@@ -68,7 +68,9 @@ struct task {
 	uint64_t ended_ms;
 	uint32_t reason; /* enum status: of the last try that failed */
 	uint8_t kind, state, tries;
+	uint8_t medium; /* enum medium: where to, 0: any */
 	bool is_stored;
+	bool is_own; /* nobody asked for it (offload.h) */
 	struct list_link
 		at_list; /* WAITING: tasks.waiting; OFFERED: its worker's; ended: tasks.ended */
 	struct list_link at_job;
@@ -99,6 +101,8 @@ struct task_wish {
 	struct object *object;
 	uint64_t from_id, to_id;
 	struct job *job;
+	uint8_t medium; /* enum medium, 0: any */
+	bool is_own;
 };
 
 /*

@@ -9,6 +9,7 @@
  */
 #include "master/job.h"
 #include "master/master.h"
+#include "transfer/base/num.h"
 
 static size_t
 count(const struct list *list)
@@ -61,6 +62,19 @@ check_task(const struct master *master, const struct task *task)
 		check_put(master, task);
 }
 
+/* The master's own are forgotten when they end. */
+static void
+count_own(const struct task *task, struct offload *own)
+{
+	if (!task->is_own)
+		return;
+	assert(!task_has_ended(task) && task->job == NULL && !task->is_stored);
+	own->n_promotions += task->kind == TASK_COPY;
+	own->n_offloads += task->kind == TASK_MOVE;
+	if (task->kind == TASK_MOVE)
+		own->bytes += num_align_up(task->len_bytes, (uint64_t)ALLOC_GRAIN);
+}
+
 static void
 check_job(const struct master *master, const struct job *job, bool is_running)
 {
@@ -81,6 +95,7 @@ void
 tasks_check(const struct master *master)
 {
 	const struct tasks *tasks = &master->tasks;
+	struct offload own = {0};
 	uint64_t last_id = 0;
 	size_t n = 0, n_ended = 0;
 
@@ -90,9 +105,12 @@ tasks_check(const struct master *master)
 		assert(task->id > last_id);
 		last_id = task->id;
 		check_task(master, task);
+		count_own(task, &own);
 		n_ended += task_has_ended(task);
 		n++;
 	}
+	assert(own.n_offloads == master->offload.n_offloads && own.bytes == master->offload.bytes);
+	assert(own.n_promotions == master->offload.n_promotions);
 	assert(n == tasks->by_id.n);
 	assert(n - n_ended == tasks->by_object.n);
 	assert(n_ended == tasks->n_ended && count(&tasks->ended) == n_ended);

@@ -26,7 +26,7 @@
 static struct copy_wish
 wish_of(const struct task *task, const struct object *object)
 {
-	struct copy_wish wish = {.of = object, .from_id = task->from_id};
+	struct copy_wish wish = {.of = object, .from_id = task->from_id, .medium = task->medium};
 
 	if (task->wished_to_id != 0) {
 		wish.only = &task->wished_to_id;
@@ -143,7 +143,9 @@ plan_one(struct master *master, struct task *task)
 	if (r == PUT_E_NO_SEGMENT && task->job != NULL && has_other(object, from) &&
 	    let_go(master, task, object, from))
 		return;
-	if (r == PUT_E_FULL && wish.n_only == 0)
+	if (r == PUT_E_FULL && task->is_own && task->kind == TASK_MOVE)
+		(void)evict_disks(master, object->len_bytes);
+	else if (r == PUT_E_FULL && wish.n_only == 0 && !task->is_own)
 		make_room(master, object->len_bytes);
 	task_retry(master, task, reason_of(r));
 }

@@ -201,7 +201,7 @@ mount(struct keep *keep)
 		.segment_id = life->segment_id,
 		.segment_epoch = life->epoch,
 		.size_bytes = life->size_bytes,
-		.medium = 1,
+		.medium = depot->is_on_disk ? 2 : 1,
 		.name = span_of(depot->name, strlen(depot->name)),
 		.host = span_of(depot->host, strlen(depot->host)),
 		.endpoint = span_of("sim", 3),
@@ -330,6 +330,7 @@ depots_init(unsigned n, uint64_t size_bytes, bool share_hosts)
 		depot->index = i;
 		depot->node = i;
 		snprintf(depot->host, sizeof(depot->host), "host%u", share_hosts ? 0 : i);
+		depot->is_on_disk = sim_chance(3);
 		snprintf(depot->name, sizeof(depot->name), "provider%u", i);
 		node_clock_init(&depot->clock);
 		depot->life = life_new(depot, size_bytes);

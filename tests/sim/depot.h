@@ -43,6 +43,7 @@ struct fenced {
 struct depot {
 	unsigned index, node;
 	char host[24], name[24];
+	bool is_on_disk; /* says that it lends room on a disk */
 	struct life *life;
 	struct proc *proc; /* of the process now; NULL: none */
 	struct link *link;

@@ -167,6 +167,8 @@ start(void *arg, uint64_t word)
 				.evict_low_pct = keeper.limits.low_pct,
 				.evict_soft_pins = 1,
 				.placement = keeper.limits.placement,
+				.offload = keeper.limits.offload,
+				.promote_uses = keeper.limits.promote_uses,
 				.durable_power = keeper.limits.is_durable,
 			},
 	};

@@ -17,6 +17,8 @@
 /* What a run is told of the master's promises. */
 struct keeper_limits {
 	uint64_t placement; /* enum placement */
+	uint64_t offload;   /* enum offload_mode */
+	uint64_t promote_uses;
 	uint64_t lease_ms, write_lease_ms, ping_ms, ttl_ms, grace_ms, put_wait_ms;
 	uint64_t high_pct, low_pct, sync_every_ms;
 	uint64_t slow_one_in;            /* commits: takes up to 0.8 s */

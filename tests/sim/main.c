@@ -184,6 +184,8 @@ build_world(void)
 		.high_pct = 95,
 		.low_pct = 85,
 		.placement = sim_between(0, 2),
+		.offload = sim_between(0, 2),
+		.promote_uses = sim_between(0, 3),
 	};
 	unsigned n_keys = (unsigned)sim_between(4, KEYS_MAX - 1);
 

@@ -108,6 +108,8 @@ world_setup(void **state)
 		.evict_low_pct = 90,
 		.evict_soft_pins = 1,
 		.placement = PLACEMENT_FREE_RATIO_FIRST,
+		.offload = OFFLOAD_AUTO,
+		.promote_uses = 2,
 	};
 	assert_int_equal(world_open(w), 0);
 	*state = w;
@@ -368,14 +370,15 @@ end_ping(struct end *end)
 /* ---- what most stories begin with ---- */
 
 static inline uint32_t
-end_mount(struct end *end, uint64_t segment_id, uint64_t epoch, uint64_t size_bytes)
+end_mount_on(struct end *end, enum medium medium, uint64_t segment_id, uint64_t epoch,
+	     uint64_t size_bytes)
 {
 	char name[32];
 	struct rec_segment_lent lent = {
 		.segment_id = segment_id,
 		.segment_epoch = epoch,
 		.size_bytes = size_bytes,
-		.medium = 1,
+		.medium = (uint8_t)medium,
 		.host = span_of("here", 4),
 		.endpoint = span_of("shm:x", 5),
 		.secret = {{WORLD_SECRET}},
@@ -387,6 +390,12 @@ end_mount(struct end *end, uint64_t segment_id, uint64_t epoch, uint64_t size_by
 		span_of(name, (size_t)snprintf(name, sizeof(name), "seg%u", (unsigned)segment_id));
 	status = ASK(end, mount_segment, &rep, .n_segments = 1, .segments = &lent);
 	return status == STATUS_OK ? rep.fates[0].status : status;
+}
+
+static inline uint32_t
+end_mount(struct end *end, uint64_t segment_id, uint64_t epoch, uint64_t size_bytes)
+{
+	return end_mount_on(end, MEDIUM_DRAM, segment_id, epoch, size_bytes);
 }
 
 /* The put's object id; 0 when the item was refused (*ret_status tells). */

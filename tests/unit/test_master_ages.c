@@ -203,7 +203,7 @@ pool_use(struct stock *pool, unsigned key)
 	if (pool->adapts)
 		ages_regret(ages, hash_of(key));
 	if (pool->n == pool->n_slots) {
-		struct ages_walk walk = ages_walk(ages, false);
+		struct ages_walk walk = ages_walk(ages, false, false);
 		struct object *object = ages_next(&walk);
 
 		ages_let_go(ages, hash_of(key_of(object)), object->is_again, pool->n);
@@ -299,7 +299,7 @@ walk__that_spares_all__ends_when_each_was_looked_at_once(void **state)
 		pool_use(&pool, key);
 	for (unsigned key = 0; key < 10; key += 3)
 		pool_use(&pool, key);
-	walk = ages_walk(&pool.tenant->ages, false);
+	walk = ages_walk(&pool.tenant->ages, false, false);
 	while ((object = ages_next(&walk)) != NULL) {
 		assert_false(seen[key_of(object)]);
 		seen[key_of(object)] = true;

@@ -304,37 +304,6 @@ mount_add(struct tiffin_client *client, const char *name, struct lent **lent_tak
 	return r;
 }
 
-static int
-why_lent(const struct tiffin_mount_options *options, int r)
-{
-	const char *path = options->path != NULL   ? options->path
-			   : options->file != NULL ? options->file
-						   : "(anonymous)";
-
-	if (r < 0)
-		return why_system(r, path);
-	if (r == LENT_E_IN_USE)
-		return why_set(TIFFIN_E_BUSY, "%s: another process lends this memory", path);
-	if (r == LENT_E_NOT_DIRECT)
-		return why_set(
-			TIFFIN_E_INVALID,
-			"%s: no O_DIRECT there; a file on a disk is needed, or a block device",
-			path);
-	if (r == LENT_E_NO_URING)
-		return why_set(
-			TIFFIN_E_DENIED,
-			"%s: the machine does not allow io_uring (kernel.io_uring_disabled, or "
-			"a filter of the container)",
-			path);
-	if (r == LENT_E_DAMAGED)
-		return why_set(TIFFIN_E_CHECKSUM,
-			       "%s: is no segment of %lu bytes; give its size, or wipe it (its "
-			       "contents are lost then)",
-			       path, options->size_bytes);
-	return why_set(TIFFIN_E_NO_SPACE, "%s: there is no room for %lu bytes", path,
-		       options->size_bytes);
-}
-
 /* listen_default -- "unix:DIR/NAME.sock" beside the master's socket, or in our own run directory.
  */
 static int
@@ -453,12 +422,13 @@ serve_open(struct tiffin_client *client, const char *listen, const struct mount_
 }
 
 static int
-lend_memory(struct tiffin_client *client, const struct tiffin_mount_options *options,
-	    struct lent **ret_lent)
+lend_room(struct tiffin_client *client, const struct tiffin_mount_options *options,
+	  struct lent **ret_lent)
 {
-	const struct lent_config config = {
+	struct lent_config config = {
 		.path = options->file != NULL ? options->file : options->path,
-		.is_on_disk = options->file != NULL,
+		.is_on_disk = options->file != NULL || options->nof != NULL,
+		.is_nof = options->nof != NULL,
 		.is_synced = options->file_sync,
 		.size_bytes = options->size_bytes,
 		.wipe = options->wipe,
@@ -466,9 +436,16 @@ lend_memory(struct tiffin_client *client, const struct tiffin_mount_options *opt
 		.progress = options->progress,
 		.progress_arg = options->progress_arg,
 	};
+	char device[MOUNT_DEVICE_MAX + 1];
 	struct rand rand;
 	int r;
 
+	if (options->nof != NULL) {
+		r = mount_find_device(options, device);
+		if (r != 0)
+			return r;
+		config.path = device;
+	}
 	lock_take(&client->lock);
 	rand_init(&rand, rand_u64(&client->rand));
 	lock_drop(&client->lock);
@@ -478,7 +455,7 @@ lend_memory(struct tiffin_client *client, const struct tiffin_mount_options *opt
 			  "path=%s why=\"the machine stopped while it was open, and file_sync was "
 			  "off\"",
 			  config.path);
-	return r != 0 ? why_lent(options, r) : 0;
+	return r != 0 ? mount_why_lent(options, r) : 0;
 }
 
 int
@@ -507,8 +484,10 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 			       "4 KiB; not %lu bytes",
 			       options->size_bytes);
 
-	if (options->path != NULL && options->file != NULL)
-		return why_set(TIFFIN_E_INVALID, "either path (memory) or file (a disk), not both");
+	if ((options->path != NULL) + (options->file != NULL) + (options->nof != NULL) > 1)
+		return why_set(
+			TIFFIN_E_INVALID,
+			"either path (memory), file (a disk) or nof (a namespace), not both");
 
 	if (options->listen != NULL)
 		snprintf(listen, sizeof(listen), "%s", options->listen);
@@ -516,7 +495,7 @@ mount_open(struct tiffin_client *client, const struct tiffin_mount_options *opti
 	if (r == 0)
 		r = listen_check(client, listen, door->is_insecure);
 	if (r == 0)
-		r = lend_memory(client, options, &lent);
+		r = lend_room(client, options, &lent);
 	if (r == 0)
 		r = serve_open(client, listen, door, &serve);
 	if (r != 0) {

@@ -48,6 +48,15 @@ struct mount_door {
 int mount_open(struct tiffin_client *client, const struct tiffin_mount_options *options,
 	       const struct mount_door *door, uint64_t *ret_segment_id);
 
+#define MOUNT_DEVICE_MAX 80
+
+/* mount_find_device -- of options->nof, as a path (mount_disk.c).  0 or TIFFIN_E_*. */
+int mount_find_device(const struct tiffin_mount_options *options,
+		      char ret_path[MOUNT_DEVICE_MAX + 1]);
+
+/* mount_why_lent -- what a failure of lent_open() means to whoever asked for it. */
+int mount_why_lent(const struct tiffin_mount_options *options, int r);
+
 /* mount_is_ours -- does the segment lie in this process? */
 bool mount_is_ours(struct tiffin_client *client, uint64_t segment_id);
 

@@ -85,7 +85,9 @@ mount_say(struct tiffin_client *client, const struct mount *mount, bool is_again
 		.segment_id = lent->segment_id,
 		.segment_epoch = lent->epoch,
 		.size_bytes = lent->size_bytes,
-		.medium = lent->disk != NULL ? MEDIUM_FILE : MEDIUM_DRAM,
+		.medium = lent->is_nof         ? MEDIUM_NOF
+			  : lent->disk != NULL ? MEDIUM_FILE
+					       : MEDIUM_DRAM,
 		.name = span_of(mount->name, strlen(mount->name)),
 		.host = span_of(host_id(), strlen(host_id())),
 		.endpoint = span_of(mount->endpoint, strlen(mount->endpoint)),

@@ -238,6 +238,8 @@ lend(const struct provider_options *opts, struct tiffin_client *client, const ch
 		.path = or_null(opts->path),
 		.file = or_null(opts->file),
 		.file_sync = opts->file_sync != 0,
+		.nof = or_null(opts->nof),
+		.nof_nsid = (uint32_t)opts->nof_nsid,
 		.listen = or_null(opts->listen),
 		.size_bytes = num_align_up(opts->size, 4096),
 		.wipe = opts->wipe != 0,

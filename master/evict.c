@@ -82,7 +82,8 @@ has_room_in(const struct object *object, enum pool_kind kind)
 	return false;
 }
 
-/* It has nothing where room is wanted: a nof copy alone, or a soft pin, whose list is one for all. */
+/* It has nothing where room is wanted: a nof copy alone, or a soft pin, whose list is one for all.
+ */
 static bool
 is_elsewhere(const struct object *object, const struct evict_goal *goal)
 {

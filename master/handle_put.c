@@ -64,9 +64,10 @@ tell_replicas(struct buf *out, const struct put *put)
 static uint64_t
 home_bytes(const struct master *master)
 {
-	uint64_t memory = master->pool_bytes[POOL_MEMORY];
-
-	return memory > 0 ? memory : master->pool_bytes[POOL_DISK];
+	for (int i = 0; i < POOLS; i++)
+		if (master->pool_bytes[i] > 0)
+			return master->pool_bytes[i];
+	return 0;
 }
 
 static bool

@@ -20,8 +20,8 @@
  *                auto   moved, as far as disks keep up; beyond OFFLOAD_SHARE of the memory under
  * way, or when it can't be moved, it is gone on     moved; puts wait for that, as for any room
  *
- * In no case is anything moved without a disk to move it to.  A quota holds for both tiers together:
- * who is over it loses what lies on disks first.
+ * In no case is anything moved without a disk to move it to.  A quota holds for both tiers
+ * together: who is over it loses what lies on disks first.
  *
  * thread:  the loop's.
  */

@@ -4,8 +4,8 @@
  * pool.h -- the segments that take new data, so that one of them is found without a walk over all.
  *
  *      memory   DRAM     where copies go
- *      disk     FILE     where those go that leave memory (offload.h); all, while there is no
- * memory nof      NOF      where nof copies go, and nothing else
+ *      disk     FILE     what leaves memory (offload.h); all, while there is no memory
+ *      nof      NOF      where nof copies go, and nothing else
  *
  *      | a/1 a/7 | b/2 | c/3 c/4 c/9 |      by host, then id: those of a host lie side by side
  *

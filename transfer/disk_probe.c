@@ -14,6 +14,8 @@
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
+#define SECTOR_BYTES 512
+
 #define TYPE_MASK  0170000
 #define TYPE_FILE  0100000
 #define TYPE_BLOCK 0060000
@@ -58,6 +60,9 @@ disk_probe(int fd, struct disk_shape *ret_shape)
 		return err_up(r);
 	if (!is_alignment(shape.block_bytes) || !is_alignment(shape.memory_align))
 		return DISK_E_NOT_DIRECT;
+	/* Devices that take any multiple of 4 are met by few others in that; a kernel 6.1 whose
+	 * NVMe over TCP was handed such memory fell over it. */
+	shape.memory_align = num_max(shape.memory_align, (uint32_t)SECTOR_BYTES);
 	*ret_shape = shape;
 	return 0;
 }

@@ -368,6 +368,7 @@ uint64_t
 lent_remember(struct lent *lent, uint64_t master_epoch, uint32_t lease_ms)
 {
 	struct lent_header *header = lent->header;
+	bool is_news = lease_ms > header->lease_ms || master_epoch != header->told_epoch;
 
 	if (lease_ms > header->lease_ms)
 		header->lease_ms = lease_ms;
@@ -376,9 +377,9 @@ lent_remember(struct lent *lent, uint64_t master_epoch, uint32_t lease_ms)
 		header->master_epoch = num_max(header->master_epoch, header->told_epoch);
 		atomic_signal_fence(memory_order_seq_cst);
 		header->told_epoch = master_epoch;
-		if (lent->disk != NULL)
-			lent_disk_note(lent);
 	}
+	if (is_news && lent->disk != NULL)
+		lent_disk_note(lent);
 	return header->master_epoch;
 }
 

@@ -48,6 +48,7 @@ struct lent {
 	struct disk *disk;   /* NULL: in memory */
 	int fd;
 	bool is_named, was_adopted, has_huge_pages;
+	bool is_nof;   /* on a disk: a namespace of an NVMe subsystem */
 	bool was_lost; /* on a disk: what lay there did not outlive a stop of the machine */
 	struct lent_header *header;
 	uint8_t secret[TOKEN_SECRET_BYTES]; /* new with each opening */
@@ -60,6 +61,7 @@ struct lent_config {
 	bool wipe; /* do not adopt: new epoch */
 	bool want_huge_pages;
 	bool is_on_disk; /* path is a file on a disk, or a block device */
+	bool is_nof;     /* that device is a namespace of an NVMe subsystem */
 	bool is_synced;  /* on a disk: a write is answered when it would survive a power cut */
 	void (*progress)(void *arg, uint64_t done_bytes,
 			 uint64_t all_bytes); /* while touching; may be NULL */

@@ -77,7 +77,7 @@ page_write(struct lent_disk *own, bool is_open)
 	page->told_epoch = own->header.told_epoch;
 	page->is_open = is_open;
 	page->is_synced = own->disk.is_synced;
-	page->zero = 0;
+	page->lease_ms = own->header.lease_ms;
 	memset(page->opened_at, 0, sizeof(page->opened_at));
 	snprintf(page->opened_at, sizeof(page->opened_at), "%s", host_id());
 	page->crc = page_crc(page);
@@ -208,6 +208,9 @@ begin_life(struct lent_disk *own, struct rand *rand, uint64_t master_epoch)
 	own->lent.epoch = rand_id(rand);
 	own->header.master_epoch = master_epoch;
 	own->header.told_epoch = 0;
+	if (lent_disk_page_is_right(&own->page.page))
+		own->header.lease_ms =
+			own->page.page.lease_ms; /* of those who may read there still */
 }
 
 static bool
@@ -249,6 +252,7 @@ identify(struct lent_disk *own, const struct lent_config *config, struct rand *r
 	own->lent.epoch = page->epoch;
 	own->header.master_epoch = page->master_epoch;
 	own->header.told_epoch = page->told_epoch;
+	own->header.lease_ms = page->lease_ms;
 	return 0;
 }
 
@@ -299,6 +303,7 @@ lent_disk_open(const struct lent_config *config, struct rand *rand, struct lent 
 	own->lent.disk = &own->disk;
 	own->lent.size_bytes = config->size_bytes;
 	own->lent.is_named = true;
+	own->lent.is_nof = config->is_nof;
 	own->lent.header = &own->header;
 	atomic_store(&own->header.fence, 1);
 	list_link_init(&own->lent.at);

@@ -24,7 +24,8 @@ struct lent_disk_page {
 	char opened_at[40];                /* host_id(): the machine, since it was started */
 	uint32_t is_open;                  /* 0: synced and closed */
 	uint32_t is_synced;                /* each write was, before it was answered */
-	uint32_t zero, crc;                /* of what stands before */
+	uint32_t lease_ms;                 /* as in lent_header.h */
+	uint32_t crc;                      /* of what stands before */
 };
 
 static_assert(sizeof(struct lent_disk_page) <= 512, "one write of any device");
@@ -44,8 +45,8 @@ int lent_disk_open(const struct lent_config *config, struct rand *rand,
 		   struct lent **ret_lent) MUST_CHECK;
 void lent_disk_close(struct lent *lent);
 
-/* lent_disk_note -- the epochs in lent->header are on the disk; if that fails it is failing, and no
- * write will be answered as done. */
+/* lent_disk_note -- what lent->header says of masters is on the disk; if that fails it is failing,
+ * and no write will be answered as done. */
 void lent_disk_note(struct lent *lent);
 
 #endif

@@ -136,7 +136,8 @@ open__after_a_good_end__adopts_id_epoch_and_bytes(void **state)
 	assert_int_equal(lent->segment_id, id);
 	assert_int_equal(lent->epoch, epoch);
 	assert_int_equal(get_byte(lent), 77);
-	assert_int_equal(lent_remember(lent, 6, 5000), 5);
+	assert_int_equal(lent_remember(lent, 6, 100), 5);
+	assert_int_equal(lent_longest_lease_ms(lent), 5000);
 	lent_close(lent);
 }
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* mount_disk.c -- the file or device that is to be lent, and what stands in the way. */
+#include <stdio.h>
+
+#include "core/mount.h"
+#include "core/why.h"
+#include "transfer/nvme.h"
+
+int
+mount_find_device(const struct tiffin_mount_options *options, char ret_path[MOUNT_DEVICE_MAX + 1])
+{
+	const char *nqn = options->nof;
+	struct nvme_namespace found;
+	int r;
+
+	if (!nvme_nqn_is_good(nqn))
+		return why_set(TIFFIN_E_INVALID, "nof: \"%.*s\" is no NQN", NVME_NQN_MAX, nqn);
+	r = nvme_find(/* root: this machine */ "", nqn, options->nof_nsid, &found);
+	switch (r) {
+	case 0:
+		snprintf(ret_path, MOUNT_DEVICE_MAX + 1, "/dev/%s", found.device);
+		return 0;
+	case NVME_E_NO_SUBSYSTEM:
+		return why_set(TIFFIN_E_NOT_FOUND,
+			       "%s: this machine is not connected to it; nvme connect -n NQN ...",
+			       nqn);
+	case NVME_E_NO_NAMESPACE:
+		return why_set(TIFFIN_E_NOT_FOUND, "%s: has no namespace %u", nqn,
+			       options->nof_nsid);
+	case NVME_E_SEVERAL:
+		return why_set(TIFFIN_E_INVALID, "%s: has several namespaces; say which (nof_nsid)",
+			       nqn);
+	case NVME_E_NOT_LIVE:
+		return why_set(TIFFIN_E_UNREACHABLE,
+			       "%s: its device %s is there, but none of its %u ways is open", nqn,
+			       found.device, found.n_paths);
+	default:
+		return why_system(r, nqn);
+	}
+}
+
+int
+mount_why_lent(const struct tiffin_mount_options *options, int r)
+{
+	const char *path = options->path != NULL   ? options->path
+			   : options->file != NULL ? options->file
+			   : options->nof != NULL  ? options->nof
+						   : "(anonymous)";
+
+	if (r < 0)
+		return why_system(r, path);
+	if (r == LENT_E_IN_USE)
+		return why_set(TIFFIN_E_BUSY, "%s: another process lends this memory", path);
+	if (r == LENT_E_NOT_DIRECT)
+		return why_set(
+			TIFFIN_E_INVALID,
+			"%s: no O_DIRECT there; a file on a disk is needed, or a block device",
+			path);
+	if (r == LENT_E_NO_URING)
+		return why_set(
+			TIFFIN_E_DENIED,
+			"%s: the machine does not allow io_uring (kernel.io_uring_disabled, or "
+			"a filter of the container)",
+			path);
+	if (r == LENT_E_DAMAGED)
+		return why_set(TIFFIN_E_CHECKSUM,
+			       "%s: is no segment of %lu bytes; give its size, or wipe it (its "
+			       "contents are lost then)",
+			       path, options->size_bytes);
+	return why_set(TIFFIN_E_NO_SPACE, "%s: there is no room for %lu bytes", path,
+		       options->size_bytes);
+}

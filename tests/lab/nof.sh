@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# nof -- a namespace of the kernel's own target, over TCP: lent, put to, lost to a kill and to the target's absence,
+# and found again.  Runs as root in a machine that may be thrown away (tests/lab): it makes a target and connects.
+. "$(dirname "$0")/../script/lib.sh"
+
+NQN=nqn.2026-01.org.tiffin:lab
+CFG=/sys/kernel/config/nvmet
+BYTES=$((48 * 1048576))
+
+target_up() {
+	mkdir -p $CFG/subsystems/$NQN/namespaces/3 $CFG/ports/1
+	echo 1 >$CFG/subsystems/$NQN/attr_allow_any_host
+	echo "$1" >$CFG/subsystems/$NQN/namespaces/3/device_path
+	echo 1 >$CFG/subsystems/$NQN/namespaces/3/enable
+	echo tcp >$CFG/ports/1/addr_trtype
+	echo ipv4 >$CFG/ports/1/addr_adrfam
+	echo 127.0.0.1 >$CFG/ports/1/addr_traddr
+	echo 4420 >$CFG/ports/1/addr_trsvcid
+	ln -s $CFG/subsystems/$NQN $CFG/ports/1/subsystems/$NQN
+}
+connect() { echo "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=$NQN,reconnect_delay=1" >/dev/nvme-fabrics; }
+state() { cat /sys/class/nvme/nvme*/state 2>/dev/null; }
+is_live() { state | grep -q live; }
+is_lost() { state | grep -qv live; }
+lend() { provider_start p1 "$BYTES" --nof="$NQN" --wait-ms=20s "$@"; }
+
+modprobe -a nvmet nvmet-tcp nvme-tcp loop 2>/dev/null
+TTL=60000
+head -c $((BYTES + 4096)) /dev/zero >"$T/disk"
+target_up "$(losetup -f --show "$T/disk")" || die "no target"
+
+master_start
+tiffin-provider --master="$MASTER" --name=p0 --size="$BYTES" --nof="$NQN" 2>"$T/why" && die "lent what is not connected"
+grep -q "not connected" "$T/why" || die "says: $(cat "$T/why")"
+connect || die "connect"
+wait_for 30 is_live || die "the way does not open: $(state)"
+lend --nof-nsid=3
+tiffin --json segments | grep -q '"medium":"nof"' || die "the medium is not told"
+
+head -c 3000001 /dev/urandom >"$T/f"
+provider_start p2 16MiB
+t put k "$T/f" || die "put"
+t move --wait k p2 p1 >/dev/null || die "move to the namespace"
+provider_stop p2
+t get k "$T/g" || die "get"
+cmp -s "$T/f" "$T/g" || die "other bytes"
+provider_kill p1
+lend
+t get k "$T/g" || die "get after the provider was killed"
+cmp -s "$T/f" "$T/g" || die "other bytes after the provider was killed"
+
+# The target goes and comes back: requests wait, and nothing is lost.
+rm $CFG/ports/1/subsystems/$NQN
+wait_for 30 is_lost || die "the loss is not seen: $(state)"
+ln -s $CFG/subsystems/$NQN $CFG/ports/1/subsystems/$NQN
+wait_for 60 is_live || die "the way does not come back: $(state)"
+t get k "$T/g" || die "get after the way came back"
+cmp -s "$T/f" "$T/g" || die "other bytes after the way came back"
+check

@@ -241,8 +241,8 @@ void
 client_tick(struct tiffin_client *client)
 {
 	static void (*const steps[])(struct tiffin_client *) = {
-		lease_keeper_flush, beat_ping,          say_again,
-		mount_fence,        lease_keeper_renew, put_stream_renew,
+		lease_keeper_flush, beat_ping,          say_again,        mount_fence,
+		mount_failing,      lease_keeper_renew, put_stream_renew,
 	};
 
 	for (size_t i = 0; i < array_len(steps) && !atomic_load(&client->is_closing); i++)

@@ -24,6 +24,7 @@ struct mount {
 	char endpoint[TARGET_ENDPOINT_MAX + 1];
 	unsigned n_refs;    /* the list, and whoever works on it; under the client's lock */
 	bool is_to_be_said; /* the master does not know it, or not any more */
+	bool is_drained;    /* its disk fails, and the master has heard of that */
 };
 
 /*
@@ -77,6 +78,10 @@ int mount_say(struct tiffin_client *client, const struct mount *mount, bool is_a
 
 /* mount_say_gone -- it will not be lent any more.  0 or TIFFIN_E_*. */
 int mount_say_gone(struct tiffin_client *client, const struct mount *mount, uint64_t until_ns);
+
+/* mount_failing -- a disk that refused a write gets no new data, and what lies there moves away, as
+ * far as it can be read (mount_disk.c). */
+void mount_failing(struct tiffin_client *client);
 
 /* mount_fence -- say what is to be said, carry out fences, and report them at once. */
 void mount_fence(struct tiffin_client *client);

@@ -3,8 +3,11 @@
 /* mount_disk.c -- the file or device that is to be lent, and what stands in the way. */
 #include <stdio.h>
 
+#include "core/ask.h"
 #include "core/mount.h"
 #include "core/why.h"
+#include "transfer/base/log.h"
+#include "transfer/disk.h"
 #include "transfer/nvme.h"
 
 int
@@ -70,4 +73,69 @@ mount_why_lent(const struct tiffin_mount_options *options, int r)
 			       path, options->size_bytes);
 	return why_set(TIFFIN_E_NO_SPACE, "%s: there is no room for %lu bytes", path,
 		       options->size_bytes);
+}
+
+/* ---- a disk that fails ------------------------------------------------------------------- */
+
+/* take_failing -- the id of one that the master has not heard of; 0: there is none. */
+static uint64_t
+take_failing(struct tiffin_client *client)
+{
+	uint64_t id = 0;
+
+	lock_take(&client->lock);
+	list_each(&client->mounts, at) {
+		struct mount *mount = list_of(at, struct mount, at);
+		const struct disk *disk = mount->lent->disk;
+
+		if (disk == NULL || mount->is_drained || !atomic_load(&disk->is_failing))
+			continue;
+		mount->is_drained = true;
+		id = mount->lent->segment_id;
+		break;
+	}
+	lock_drop(&client->lock);
+	return id;
+}
+
+/* give_back -- tried again at the next tick. */
+static void
+give_back(struct tiffin_client *client, uint64_t segment_id)
+{
+	lock_take(&client->lock);
+	list_each(&client->mounts, at) {
+		struct mount *mount = list_of(at, struct mount, at);
+
+		if (mount->lent->segment_id == segment_id)
+			mount->is_drained = false;
+	}
+	lock_drop(&client->lock);
+}
+
+static int
+ask_drain(struct tiffin_client *client, uint64_t segment_id)
+{
+	struct rec_id id = {segment_id};
+	const struct msg_drain msg = {.n_segments = 1, .segments = &id};
+	cleanup_with(ask_fini) struct ask ask;
+
+	ask_init(&ask, client);
+	return ask_call(&ask, MSG_drain, msg_drain_encode(&ask.payload, &msg),
+			client_tick_until(client));
+}
+
+void
+mount_failing(struct tiffin_client *client)
+{
+	uint64_t segment_id = take_failing(client);
+	int r;
+
+	if (segment_id == 0)
+		return;
+	r = ask_drain(client, segment_id);
+	log_event(LOG_ERROR, "segment_failing",
+		  "segment=%lu what=\"its disk refused a write: it is drained\" told=\"%s\"",
+		  segment_id, r == 0 ? "yes" : tiffin_why());
+	if (r == TIFFIN_E_UNREACHABLE || r == TIFFIN_E_TIMEOUT)
+		give_back(client, segment_id);
 }

@@ -96,7 +96,7 @@ spot_new(struct where *where, const struct rec_segment_state *state, uint64_t as
 	struct target_desc desc = {.segment_id = state->segment_id,
 				   .segment_epoch = state->segment_epoch,
 				   .size_bytes = state->size_bytes,
-				   .is_on_disk = state->medium != MEDIUM_DRAM};
+				   .is_on_disk = state->medium >= MEDIUM_FILE};
 	struct spot *spot;
 	int r;
 

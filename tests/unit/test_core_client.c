@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/core_world.h"
+#include "transfer/disk.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -126,6 +127,33 @@ mount__after_a_new_master__is_said_again_with_a_new_secret(void **state)
 	assert_int_equal(w->n_heard[MSG_mount_segment], 2);
 	assert_memory_not_equal(secret, same->secret, sizeof(secret));
 	mount_close_all(w->client, UINT64_MAX);
+}
+
+static void
+mount__of_a_disk_that_refuses_a_write__is_drained_by_one_request(void **state)
+{
+	struct world *w = *state;
+	char path[] = "/tmp/tiffin-test-XXXXXX";
+	const struct lent_config config = {.path = path, .size_bytes = 1 << 20, .is_on_disk = true};
+	struct serve *none = NULL;
+	struct lent *lent, *same;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(lent_open(&config, &w->rand, &lent), 0);
+	same = lent;
+	assert_int_equal(mount_add(w->client, "mine", &lent, &none, UINT64_MAX), 0);
+	client_tick(w->client);
+	assert_int_equal(w->n_heard[MSG_drain], 0);
+
+	atomic_store(&same->disk->is_failing, true);
+	client_tick(w->client);
+	client_tick(w->client);
+
+	assert_int_equal(w->n_heard[MSG_drain], 1);
+	mount_close_all(w->client, UINT64_MAX);
+	unlink(path);
 }
 
 static void
@@ -333,6 +361,7 @@ main(void)
 		world_test(fence__ordered_by_a_ping__is_carried_out_and_told_at_once),
 		world_test(fence__of_ourselves__waits_for_the_writes_of_before_and_no_others),
 		world_test(mount__after_a_new_master__is_said_again_with_a_new_secret),
+		world_test(mount__of_a_disk_that_refuses_a_write__is_drained_by_one_request),
 		world_test(mount__said_again__names_ourselves_if_we_ever_write),
 		world_test(mount__of_memory_lent_before__voids_grants_of_before),
 		world_test(mount__refused__tells_of_the_same_former_master_when_it_is_said_again),

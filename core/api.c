@@ -8,6 +8,7 @@
 
 #include "core/ask.h"
 #include "core/beat.h"
+#include "core/hot_cache.h"
 #include "core/link_sock.h"
 #include "core/mount.h"
 #include "core/why.h"
@@ -19,6 +20,7 @@
 #include "transfer/transport.h"
 
 #define OPEN_MS   5000
+#define HOT_READS 2
 #define GRACE_MS  100  /* calls under way may end by themselves for so long when we close */
 #define SETTLE_MS 300  /* those that are cut off then may look about once more */
 #define LEAVE_MS  1000 /* a master that is silent is not waited for any longer at the end */
@@ -150,12 +152,57 @@ rdma_conns(const struct tiffin_options *options)
 	return options->no_rdma ? 0 : num_max(options->rdma_conns, 1u);
 }
 
+static int
+open_hot(const struct tiffin_options *options, struct hot_cache **ret_hot)
+{
+	const struct hot_cache_config config = {
+		.len_bytes = options->hot_cache_bytes,
+		.is_shared = options->is_hot_cache_shared,
+		.min_seen = options->hot_cache_reads != 0 ? options->hot_cache_reads : HOT_READS,
+	};
+	int r;
+
+	if (config.len_bytes == 0)
+		return 0;
+	if (config.len_bytes < HOT_RING_BYTES_MIN || config.min_seen > SKETCH_COUNT_MAX)
+		return why_set(
+			TIFFIN_E_INVALID,
+			"a hot cache has at least 1 MiB, and takes what is read the first to "
+			"the %dth time",
+			SKETCH_COUNT_MAX);
+	r = hot_cache_open(&config, ret_hot);
+	if (r == HOT_CACHE_E_OTHERS)
+		return why_set(TIFFIN_E_DENIED, "the shared hot cache's file in /dev/shm is not "
+						"ours alone: remove it");
+	return r < 0 ? why_system(r, "making the hot cache") : 0;
+}
+
+int
+tiffin_hot_cache(struct tiffin_client *client, struct tiffin_hot_cache *ret_cache)
+{
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	*ret_cache = (struct tiffin_hot_cache){0};
+	if (client->hot != NULL)
+		*ret_cache = (struct tiffin_hot_cache){
+			.len_bytes = client->hot->len_bytes,
+			.n_hits = atomic_load(&client->hot->n_hits),
+			.hit_bytes = atomic_load(&client->hot->hit_bytes),
+			.n_misses = atomic_load(&client->hot->n_misses),
+			.n_kept = atomic_load(&client->hot->n_kept),
+		};
+	return client_leave(client, 0);
+}
+
 /* build -- a client in the real world, not connected yet. */
 static int
 build(struct opening *opening, struct tiffin_client **ret_client)
 {
 	cleanup_with(engine_free_at) struct engine *engine = NULL;
 	cleanup_with(link_free_at) struct link *link = NULL;
+	cleanup_with(hot_cache_close_at) struct hot_cache *hot = NULL;
 	struct client_world world;
 	int r;
 
@@ -168,12 +215,17 @@ build(struct opening *opening, struct tiffin_client **ret_client)
 	if (r < 0)
 		return why_system(r, "starting the transfer engine");
 
+	r = open_hot(&opening->options, &hot);
+	if (r != 0)
+		return r;
+
 	world = (struct client_world){
 		.clock = clock_real(),
 		.client_id = opening->config.client_id,
 		.seed = rand_u64(&opening->rand),
 		.link_taken = &link,
 		.engine_taken = &engine,
+		.hot_taken = &hot,
 		.name = opening->options.name,
 		.master = opening->options.master,
 		.timeout_ms = opening->options.timeout_ms,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/beat.h"
+#include "core/hot_cache.h"
 #include "core/mount.h"
 #include "core/put_stream.h"
 #include "core/register.h"
@@ -89,6 +90,7 @@ client_new(const struct client_world *world, struct tiffin_client **ret_client)
 	client->fork_generation = fork_generation;
 	client->link = take(world->link_taken);
 	client->engine = take(world->engine_taken);
+	client->hot = world->hot_taken != NULL ? take(world->hot_taken) : NULL;
 	where_init(&client->where, client->engine, client->clock, client->client_id);
 	lease_keeper_init(&client->lease_keeper, client->clock);
 	lock_init(&client->lock, LOCK_core_client);
@@ -114,6 +116,7 @@ client_free(struct tiffin_client *client)
 	where_fini(&client->where);
 	lease_keeper_fini(&client->lease_keeper);
 	engine_free(client->engine);
+	hot_cache_close(client->hot);
 	client->link->ops->free(client->link);
 	vec_fini(&client->to_fence);
 	vec_fini(&client->fenced);

@@ -30,6 +30,7 @@
 #define CLIENT_MAGIC 0x74636c69u
 
 struct beat;
+struct hot_cache;
 struct work;
 
 /* The outer world of a client.  Strings are copied. */
@@ -42,6 +43,7 @@ struct client_world {
 	const char *master;               /* for sentences */
 	uint32_t timeout_ms, transfer_ms; /* 0: the default */
 	bool no_verify, verify_rdma, has_key;
+	struct hot_cache **hot_taken; /* NULL: there is none */
 	const struct greet_config
 		*door; /* for further connections (watches); NULL: there are none */
 };
@@ -54,6 +56,7 @@ struct tiffin_client {
 	char *name, *master;
 	uint32_t timeout_ms, transfer_ms;
 	bool no_verify, verify_rdma, has_key;
+	struct hot_cache *hot; /* NULL: none is kept */
 	struct link *link;
 	struct engine *engine;
 	struct greet_config door; /* its name is NULL when there is none; strings are ours */

@@ -2,6 +2,7 @@
 
 /*
  *      look      one request: where is it, under which lease, until when
+ *      hot       those whose bytes this host has kept need not be moved (hot_cache.h)
  *      move      the nearest copy of each, all in one batch of ops
  *      fail over the next copy, for those that failed
  *      close     does the lease still run?  give it back
@@ -13,6 +14,7 @@
 
 #include "core/ask.h"
 #include "core/choose.h"
+#include "core/get_hot.h"
 #include "core/mount.h"
 #include "core/statuses.h"
 #include "core/why.h"
@@ -96,7 +98,7 @@ add_ops(struct tiffin_client *client, struct fetch *fetch, struct moves *moves)
 	return at >= end;
 }
 
-/* start -- find the replica's segment and add its ops.  0 or TIFFIN_E_*. */
+/* start -- find the replica's segment and add its ops, or none: it was here.  0 or TIFFIN_E_*. */
 static int
 start(struct tiffin_client *client, struct fetch *fetch, struct moves *moves, uint64_t until_ns)
 {
@@ -105,6 +107,8 @@ start(struct tiffin_client *client, struct fetch *fetch, struct moves *moves, ui
 
 	fetch->first_op = moves->n;
 	fetch->n_ops = 0;
+	if (get_hot_take(client, fetch))
+		return 0;
 	r = where_find(client, replica->segment_id, replica->segment_epoch, until_ns, &fetch->spot);
 	if (r != 0)
 		return r == TIFFIN_E_NOT_FOUND ? TIFFIN_E_UNREACHABLE : r;
@@ -143,10 +147,16 @@ finish(struct tiffin_client *client, struct fetch *fetch, const struct moves *mo
 {
 	const uint64_t segment_id = fetch->place->replicas[fetch->at_replica].segment_id;
 	enum op_result worst = worst_of(fetch, moves);
+	bool is_right =
+		worst == OP_DONE && (!wants_crc(client, fetch) || crc_is_right(fetch, moves));
 	char shown[128];
 
+	if (fetch->spot == NULL)
+		return 0; /* it was here */
+	if (is_right)
+		get_hot_leave(client, fetch, fetch->spot->target);
 	spot_unref(take(&fetch->spot));
-	if (worst == OP_DONE && wants_crc(client, fetch) && !crc_is_right(fetch, moves))
+	if (worst == OP_DONE && !is_right)
 		return why_fetch(fetch, TIFFIN_E_CHECKSUM, "its bytes are not those that were put");
 	if (worst == OP_DONE)
 		return 0;
@@ -265,11 +275,14 @@ get_move(struct tiffin_client *client, struct fetch *fetch, uint64_t until_ns)
 
 /* look -- ask where they are.  The answer lives in ask. */
 static int
-look(struct ask *ask, struct fetch *fetches, size_t n, uint64_t until_ns)
+look(struct tiffin_client *client, struct ask *ask, struct fetch *fetches, size_t n,
+     uint64_t until_ns)
 {
 	struct rec_key_only one, *keys = &one;
 	struct msg_get_replica_list msg = {.n_keys = (uint32_t)n};
 	struct rep_get_replica_list rep;
+	uint64_t cluster_id;
+	uint32_t joins = 0;
 	int r;
 
 	if (n > 1)
@@ -279,6 +292,7 @@ look(struct ask *ask, struct fetch *fetches, size_t n, uint64_t until_ns)
 	for (size_t i = 0; i < n; i++)
 		keys[i].key = span_of(fetches[i].key, strlen(fetches[i].key));
 	msg.keys = keys;
+	(void)get_hot_cluster(client, &joins);
 	r = ask_call(ask, MSG_get_replica_list, msg_get_replica_list_encode(&ask->payload, &msg),
 		     until_ns);
 	if (keys != &one)
@@ -289,8 +303,10 @@ look(struct ask *ask, struct fetch *fetches, size_t n, uint64_t until_ns)
 	r = ask_read(ask, rep_get_replica_list_decode(ask->reply.payload, ask->reply.arena, &rep));
 	if (r == 0)
 		r = ask_count(ask, rep.n_objects, n);
+	cluster_id = get_hot_cluster(client, &joins);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		fetches[i].place = &rep.objects[i];
+		fetches[i].cluster_id = cluster_id;
 		fetches[i].asked_ns = ask->asked_ns;
 	}
 	return r;
@@ -433,7 +449,7 @@ get_some(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 	int r;
 
 	ask_init(&ask, client);
-	r = look(&ask, fetches, n, until_ns);
+	r = look(client, &ask, fetches, n, until_ns);
 	if (n > 1 && ask.has_reply && ask.reply.status == STATUS_TOO_MANY) {
 		/* The answer would have been too long: two halves. */
 		r = get_some(client, fetches, n / 2, until_ns);

@@ -26,6 +26,7 @@ struct fetch {
 	/* on the way */
 	const struct rec_object_place *place;
 	uint64_t asked_ns;
+	uint64_t cluster_id;     /* whose object id it is; 0: not known */
 	bool may_retry, is_away; /* away: its providers are, and may come back */
 	size_t at_replica;       /* the one being read */
 	size_t first_op, n_ops;

@@ -202,6 +202,7 @@ join(struct talk *talk, const struct greet_config *config, const struct rep_hell
 
 	*session = (struct link_session){
 		.master_epoch = rep.master_epoch,
+		.cluster_id = theirs->cluster_id,
 		.lease_ms = rep.lease_ms,
 		.write_lease_ms = rep.write_lease_ms,
 		.ping_ms = rep.ping_ms,

@@ -30,6 +30,7 @@ enum link_outcome {
 /* What the master promised when it let us in; changes when we rejoin. */
 struct link_session {
 	uint64_t master_epoch;
+	uint64_t cluster_id; /* within it an object id means the same bytes for ever */
 	uint32_t lease_ms, write_lease_ms, ping_ms, client_ttl_ms;
 	uint32_t
 		n_joins; /* grows with each join: > 1 means mounts and watches must be said again */

@@ -92,7 +92,24 @@ struct tiffin_options {
 				 touches the bytes otherwise (3 % of one for each GB/s) */
 	bool no_rdma;         /* do without */
 	uint32_t rdma_conns;  /* queue pairs to each segment, 1 to 4; default 1 */
+	uint64_t hot_cache_bytes; /* keep so much of what is read often from other hosts in this
+				     one's memory; 0: nothing, else at least 1 MiB */
+	uint32_t
+		hot_cache_reads; /* keep an object when it is read the so many-th time; default 2 */
+	bool is_hot_cache_shared; /* with all processes of this user that say so; the first one
+				     decides on its size */
 };
+
+/* What came of it, since this client was opened. */
+struct tiffin_hot_cache {
+	uint64_t len_bytes; /* 0: none is kept */
+	uint64_t n_hits, hit_bytes;
+	uint64_t n_misses; /* objects of all hosts that were not there */
+	uint64_t n_kept;   /* objects put there */
+};
+
+/* tiffin_hot_cache -- count hits and misses of a client's hot cache. */
+TIFFIN_API int tiffin_hot_cache(struct tiffin_client *client, struct tiffin_hot_cache *ret_cache);
 
 /* tiffin_master_default -- the address of this user's master (see tiffin.conf(5)).  Never NULL. */
 TIFFIN_API const char *tiffin_master_default(void);

@@ -21,6 +21,7 @@ handle_hello(struct peer *peer, const struct msg_hello *msg, struct buf *out)
 		.version = PROTO_VERSION,
 		.master_epoch = master->epoch,
 		.needs_proof = master->key.present && !peer->is_trusted,
+		.cluster_id = master->cluster_id,
 	};
 	int r;
 

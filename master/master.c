@@ -78,6 +78,7 @@ master_new(const struct master_config *config, struct store **store_taken,
 	master->now_ms = clock_ms(config->clock);
 	master->turn_at_ms = master->now_ms;
 	master->epoch = store_epoch(*store_taken);
+	master->cluster_id = store_cluster_id(*store_taken);
 	master->next_object_id = store_next_object_id(*store_taken);
 	master->reserved_object_id = master->next_object_id;
 	master->longest_lease_ms = store_longest_lease_ms(*store_taken);

@@ -124,7 +124,7 @@ struct master {
 	uint64_t order_drains_due_ms;
 	struct master_counters counters;
 
-	uint64_t epoch;
+	uint64_t epoch, cluster_id;
 	uint64_t now_ms;        /* of this turn */
 	unsigned work;          /* done since then, in small frames */
 	uint64_t turn_at_ms;    /* of the last sweep */

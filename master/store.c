@@ -136,6 +136,12 @@ store_epoch(const struct store *store)
 }
 
 uint64_t
+store_cluster_id(const struct store *store)
+{
+	return store->cluster_id;
+}
+
+uint64_t
 store_next_object_id(const struct store *store)
 {
 	return store->next_object_id;

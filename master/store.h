@@ -58,7 +58,8 @@ enum store_outcome {
 int store_open(const struct store_config *config, struct store **ret_store, char *why,
 	       size_t why_cap) MUST_CHECK;
 
-uint64_t store_epoch(const struct store *store); /* of this start */
+uint64_t store_epoch(const struct store *store);      /* of this start */
+uint64_t store_cluster_id(const struct store *store); /* of these books, random, never 0 */
 uint64_t store_next_object_id(const struct store *store);
 uint64_t store_longest_lease_ms(const struct store *store); /* lease_ms, or as a former start had it
 							       if that is longer */

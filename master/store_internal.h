@@ -165,7 +165,7 @@ struct store_batch {
 struct store {
 	unsigned magic;
 	struct store_config config; /* never changes; path is owned */
-	uint64_t epoch, next_object_id, longest_lease_ms;
+	uint64_t epoch, next_object_id, longest_lease_ms, cluster_id;
 	bool was_put_back;
 	struct store_files files;
 	struct store_db db; /* the worker's, once it runs */

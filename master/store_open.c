@@ -387,6 +387,7 @@ start(const struct opening *opening)
 		store->epoch = (uint64_t)sqlite3_column_int64(stmt, 0);
 		store->next_object_id = (uint64_t)sqlite3_column_int64(stmt, 1);
 		store->longest_lease_ms = (uint64_t)sqlite3_column_int64(stmt, 2);
+		store->cluster_id = (uint64_t)sqlite3_column_int64(stmt, 3);
 		rc = SQLITE_OK;
 	}
 	sqlite3_finalize(stmt);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "transfer/base/err.h"
+#include "transfer/base/proc.h"
 #include "transfer/base/sock.h"
 #include "transfer/lent_header.h"
 #include "transfer/serve_conn.h"
@@ -33,29 +34,6 @@ struct grant {
 
 /* ---- processes ---- */
 
-/* start_ticks_of -- when the process was started; 0: there is none. */
-static uint64_t
-start_ticks_of(pid_t pid)
-{
-	char path[64], text[1024];
-	cleanup_with(fd_close_at) int fd = -1;
-	const char *at;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-
-	/* Field 22; the name, field 2, may hold blanks and brackets: count from its end. */
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
-}
-
 static bool
 is_dead(int pidfd)
 {
@@ -70,7 +48,7 @@ open_pidfd(pid_t pid, uint64_t start_ticks)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	if (fd >= 0 && start_ticks_of(pid) != start_ticks)
+	if (fd >= 0 && proc_start_ticks(pid) != start_ticks)
 		fd_close_at(&fd);
 	return fd;
 }
@@ -132,7 +110,7 @@ write_down(struct serve_conn *conn, struct lent *lent)
 {
 	struct lent_writer who = {
 		.client_id = conn->client_id,
-		.start_ticks = start_ticks_of(conn->pid),
+		.start_ticks = proc_start_ticks(conn->pid),
 		.pid = (uint32_t)conn->pid,
 	};
 	struct lent_writer *free_line = NULL;

@@ -83,6 +83,27 @@ epoch__grows_with_each_start(void **state)
 }
 
 static void
+cluster_id__stays_with_the_books_and_is_new_when_a_backup_is_put_back(void **state)
+{
+	struct box *box = *state;
+	uint64_t id;
+
+	assert_int_equal(box_open(box, NULL), 0);
+	id = store_cluster_id(box->store);
+	assert_int_not_equal(id, 0);
+	box_close(box);
+	assert_int_equal(box_open(box, NULL), 0);
+	assert_int_equal(store_cluster_id(box->store), id);
+	box_close(box);
+
+	box_sql(box, "PRAGMA user_version = 1");
+	assert_int_equal(box_open(box, NULL), 0);
+	assert_true(store_was_put_back(box->store));
+	assert_int_not_equal(store_cluster_id(box->store), 0);
+	assert_int_not_equal(store_cluster_id(box->store), id);
+}
+
+static void
 next_object_id__is_beyond_every_object_and_every_id_said_to_be_used(void **state)
 {
 	struct box *box = *state;
@@ -443,6 +464,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(new_file__begins_with_the_first_epoch_and_the_first_id),
 		TEST(epoch__grows_with_each_start),
+		TEST(cluster_id__stays_with_the_books_and_is_new_when_a_backup_is_put_back),
 		TEST(next_object_id__is_beyond_every_object_and_every_id_said_to_be_used),
 		TEST(files__keep_others_out__whatever_the_umask),
 		TEST(second_master__is_refused_and_told_who_has_it),

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/get_hot.h"
+
+#include "core/hot_cache.h"
+
+uint64_t
+get_hot_cluster(struct tiffin_client *client, uint32_t *joins)
+{
+	struct link_session session;
+	uint32_t before = *joins;
+
+	if (client->hot == NULL)
+		return 0;
+	client->link->ops->session(client->link, &session);
+	*joins = session.n_joins;
+	return session.n_joins == before ? session.cluster_id : 0;
+}
+
+static struct hot_object
+object_of(const struct fetch *fetch)
+{
+	return (struct hot_object){
+		.id = {.cluster_id = fetch->cluster_id, .object_id = fetch->place->object_id},
+		.len_bytes = fetch->place->len_bytes,
+		.crc = fetch->place->crc};
+}
+
+static bool
+may_be_hot(const struct tiffin_client *client, const struct fetch *fetch)
+{
+	return client->hot != NULL && fetch->cluster_id != 0 && fetch->place->has_crc != 0;
+}
+
+bool
+get_hot_take(struct tiffin_client *client, const struct fetch *fetch)
+{
+	const struct hot_object object = object_of(fetch);
+	const struct hot_part part = {.offset_bytes = fetch->offset_bytes,
+				      .len_bytes = fetch->len_bytes,
+				      .slices = fetch->slices,
+				      .n_slices = fetch->n_slices};
+
+	return may_be_hot(client, fetch) && hot_cache_get(client->hot, &object, &part);
+}
+
+void
+get_hot_leave(struct tiffin_client *client, const struct fetch *fetch, const struct target *target)
+{
+	const struct hot_object object = object_of(fetch);
+
+	if (may_be_hot(client, fetch) && !target->is_same_host &&
+	    fetch->len_bytes == object.len_bytes)
+		hot_cache_offer(client->hot, &object, fetch->slices, fetch->n_slices);
+}

@@ -21,8 +21,8 @@ judge(const char *const *from, const char *const *to, struct msg_rename *msg, ui
 {
 	int r = 0;
 
-	if ((flags & ~(uint32_t)TIFFIN_NOREPLACE) != 0)
-		return why_set(TIFFIN_E_INVALID, "the only flag of rename is NOREPLACE");
+	if (flags != 0 && flags != TIFFIN_NOREPLACE && flags != TIFFIN_EXCHANGE)
+		return why_set(TIFFIN_E_INVALID, "rename knows one of NOREPLACE and EXCHANGE");
 	for (uint32_t i = 0; i < msg->n_pairs && r == 0; i++) {
 		r = client_key_check(from[i]);
 		if (r == 0)
@@ -31,7 +31,9 @@ judge(const char *const *from, const char *const *to, struct msg_rename *msg, ui
 			msg->pairs[i] = (struct rec_rename_pair){span_of(from[i], strlen(from[i])),
 								 span_of(to[i], strlen(to[i]))};
 	}
-	msg->flags = (flags & TIFFIN_NOREPLACE) != 0 ? RENAME_NOREPLACE_FLAG : 0;
+	msg->flags = flags == TIFFIN_NOREPLACE  ? RENAME_NOREPLACE_FLAG
+		     : flags == TIFFIN_EXCHANGE ? RENAME_EXCHANGE_FLAG
+						: 0;
 	return r;
 }
 

@@ -138,6 +138,7 @@ enum tiffin_flags {
 	TIFFIN_HARD_PIN = 32,  /* put, pin: never goes for room */
 	TIFFIN_SAME_NODE = 64, /* put_batch: the first copies of all on one host, while it has
 				  room; of each round of up to 1024 objects and 1 GiB */
+	TIFFIN_EXCHANGE = 128, /* rename: both are there, and change places */
 };
 
 /* Zero means the default.  Set struct_bytes. */
@@ -388,7 +389,7 @@ TIFFIN_API int tiffin_unpin_batch(struct tiffin_client *client, const char *cons
 				  size_t n_keys, int *ret_results);
 
 /*
- * tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE.
+ * tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE or TIFFIN_EXCHANGE.
  *
  * After a restart of the master TIFFIN_E_NOT_FOUND may also mean that this call has renamed it, as
  * with tiffin_remove().

@@ -332,6 +332,18 @@ fs_node_forget(struct fs_nodes *nodes, struct fs_node *node, uint64_t n)
 
 /* ---- what it stands for ---- */
 
+static bool
+is_set(struct fs_nodes *nodes, const struct fs_node *node, const bool *flag)
+{
+	bool v;
+
+	node_check(node);
+	lock_take(&nodes->lock);
+	v = *flag;
+	lock_drop(&nodes->lock);
+	return v;
+}
+
 void
 fs_node_key(struct fs_nodes *nodes, const struct fs_node *node, char ret_key[FS_KEY_ROOM])
 {
@@ -363,25 +375,13 @@ fs_node_remove(struct fs_nodes *nodes, struct fs_node *node)
 bool
 fs_node_is_removed(struct fs_nodes *nodes, const struct fs_node *node)
 {
-	bool is_removed;
-
-	node_check(node);
-	lock_take(&nodes->lock);
-	is_removed = node->is_removed;
-	lock_drop(&nodes->lock);
-	return is_removed;
+	return is_set(nodes, node, &node->is_removed);
 }
 
 bool
 fs_node_is_linked(struct fs_nodes *nodes, const struct fs_node *node)
 {
-	bool is_linked;
-
-	node_check(node);
-	lock_take(&nodes->lock);
-	is_linked = node->is_linked;
-	lock_drop(&nodes->lock);
-	return is_linked;
+	return is_set(nodes, node, &node->is_linked);
 }
 
 void
@@ -463,13 +463,7 @@ fs_node_keep(struct fs_nodes *nodes, struct fs_node *node, bool is_kept)
 bool
 fs_node_is_kept(struct fs_nodes *nodes, const struct fs_node *node)
 {
-	bool is_kept;
-
-	node_check(node);
-	lock_take(&nodes->lock);
-	is_kept = node->is_kept;
-	lock_drop(&nodes->lock);
-	return is_kept;
+	return is_set(nodes, node, &node->is_kept);
 }
 
 uint64_t
@@ -584,4 +578,23 @@ fs_nodes_rename(struct fs_nodes *nodes, bool is_dir, const char *from, const cha
 	lock_drop(&nodes->lock);
 	vec_fini(&moving);
 	return r < 0 ? err_up(r) : 0;
+}
+
+int
+fs_nodes_exchange(struct fs_nodes *nodes, const char *a, const char *b)
+{
+	struct fs_node *of_a, *of_b;
+	int r = 0, moved = 0;
+
+	lock_take(&nodes->lock);
+	of_a = fs_nodes_find_locked(nodes, /* is_dir= */ false, a);
+	of_b = fs_nodes_find_locked(nodes, /* is_dir= */ false, b);
+	if (of_b != NULL)
+		detach(nodes, of_b); /* or it would be taken for one that is replaced */
+	if (of_a != NULL)
+		r = move(nodes, of_a, strlen(a), b);
+	if (of_b != NULL)
+		moved = move(nodes, of_b, strlen(b), a);
+	lock_drop(&nodes->lock);
+	return err_up(r < 0 ? r : moved);
 }

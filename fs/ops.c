@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fs/control.h"
+#include "fs/copy.h"
 #include "fs/dir.h"
 #include "fs/handle.h"
 #include "fs/lookup.h"
@@ -92,6 +93,8 @@ op_init(void *userdata, struct fuse_conn_info *conn)
 	X(listxattr, (fuse_ino_t ino, size_t size), (ino, size))                                   \
 	X(setxattr, (fuse_ino_t ino, const char *name, const char *value, size_t size, int flags), \
 	  (ino, name, value, size, flags))                                                         \
+	X(fallocate, (fuse_ino_t ino, int mode, off_t off, off_t len, struct fuse_file_info *fi),  \
+	  (ino, mode, off, len, fi))                                                               \
 	X(removexattr, (fuse_ino_t ino, const char *name), (ino, name))
 
 #define UNPACK(...) __VA_ARGS__
@@ -146,6 +149,18 @@ route_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new
 }
 
 static void
+route_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fuse_file_info *fi_in,
+		      fuse_ino_t ino_out, off_t off_out, struct fuse_file_info *fi_out, size_t len,
+		      int flags)
+{
+	if (fs_control_has(ino_in) || fs_control_has(ino_out))
+		fs_reply(req, -EOPNOTSUPP); /* the kernel copies by reading and writing */
+	else
+		fs_op_copy_file_range(req, ino_in, off_in, fi_in, ino_out, off_out, fi_out, len,
+				      flags);
+}
+
+static void
 route_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
 {
 	if (fs_control_has(ino))
@@ -175,6 +190,8 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.forget_multi = route_forget_multi,
 	.symlink = route_symlink,
 	.rename = route_rename,
+	.copy_file_range = route_copy_file_range,
+	.fallocate = route_fallocate,
 	.link = fs_op_link,
 	.statfs = fs_op_statfs,
 	.getattr = route_getattr,

@@ -6,7 +6,8 @@
  * up to PAGE_MAX keys move at once.  When a later page fails, the earlier ones
  * are renamed back.  More than rename_max keys: EXDEV, and mv(1) copies.
  *
- * What is being written is published first, under the old name.
+ * What is being written is published first, under the old name.  Two files may change places, by
+ * one request; directories may not.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,6 +112,19 @@ rename_file(struct fs *fs, const char *from, const char *to, bool is_noreplace)
 	if (r < 0)
 		return r;
 	return fs_nodes_rename(&fs->nodes, /* is_dir= */ false, from, to);
+}
+
+/* exchange_files -- those who have one open go on with it, under its other name. */
+static int
+exchange_files(struct fs *fs, const char *a, const char *b)
+{
+	int r = publish_at(fs, a);
+
+	if (r == 0)
+		r = publish_at(fs, b);
+	if (r == 0)
+		r = fs_errno(tiffin_rename(fs->client, a, b, TIFFIN_EXCHANGE));
+	return r < 0 ? r : fs_nodes_exchange(&fs->nodes, a, b);
 }
 
 /* ---- directories ---- */
@@ -292,12 +306,17 @@ means_dir(struct fs *fs, const struct fs_step *step)
 static int
 rename_step(struct fs *fs, const struct fs_step *from, const struct fs_step *to, unsigned flags)
 {
-	bool is_noreplace = (flags & RENAME_NOREPLACE) != 0;
+	bool is_noreplace = flags == RENAME_NOREPLACE;
+	bool is_exchange = flags == RENAME_EXCHANGE;
 	int r;
 
-	if ((flags & ~(unsigned)RENAME_NOREPLACE) != 0)
+	if (flags != 0 && !is_noreplace && !is_exchange)
 		return -EINVAL;
 	r = means_dir(fs, from);
+	if (r == 0 && is_exchange)
+		r = means_dir(fs, to);
+	if (r == 1 && is_exchange)
+		return -EINVAL; /* the keys below can't all change places at once */
 	if (r < 0)
 		return r;
 	if (r == 1) {
@@ -308,6 +327,8 @@ rename_step(struct fs *fs, const struct fs_step *from, const struct fs_step *to,
 	}
 	if (to->file[0] == '\0' || to->file[strlen(to->file) - 1] == '/')
 		return -EINVAL;
+	if (is_exchange)
+		return exchange_files(fs, from->file, to->file);
 	return rename_file(fs, from->file, to->file, is_noreplace);
 }
 

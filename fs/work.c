@@ -286,6 +286,14 @@ fs_work_commit(struct fs *fs, struct fs_node *node)
 }
 
 void
+fs_work_spoil(struct fs *fs, struct fs_node *node, int r)
+{
+	check(node);
+	if (node->work.put != NULL)
+		spoil(fs, node, r);
+}
+
+void
 fs_work_drop(struct fs *fs, struct fs_node *node)
 {
 	check(node);

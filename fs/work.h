@@ -59,6 +59,9 @@ int fs_work_truncate(struct fs *fs, struct fs_node *node, uint64_t len_bytes) MU
 /* fs_work_commit -- publish it, if there is anything to publish and a path to publish it at. */
 int fs_work_commit(struct fs *fs, struct fs_node *node) MUST_CHECK;
 
+/* fs_work_spoil -- what was written is not what was meant: nothing of it will be published. */
+void fs_work_spoil(struct fs *fs, struct fs_node *node, int r);
+
 /* fs_work_drop -- it was never there. */
 void fs_work_drop(struct fs *fs, struct fs_node *node);
 

@@ -83,19 +83,35 @@ judge_pairs(struct peer *peer, const struct msg_rename *msg)
 
 	for (uint32_t i = 0; i < msg->n_pairs; i++) {
 		const struct rec_rename_pair *pair = &msg->pairs[i];
+		bool has_to = books_find(peer->master, tenant, pair->to.at, pair->to.len) != NULL;
 
 		if (books_find(peer->master, tenant, pair->from.at, pair->from.len) == NULL)
 			return STATUS_NOT_FOUND;
-		if (books_find(peer->master, tenant, pair->to.at, pair->to.len) != NULL &&
-		    (msg->flags & RENAME_NOREPLACE_FLAG) != 0)
+		if (!has_to && (msg->flags & RENAME_EXCHANGE_FLAG) != 0)
+			return STATUS_NOT_FOUND;
+		if (has_to && (msg->flags & RENAME_NOREPLACE_FLAG) != 0)
 			return STATUS_EXISTS;
 	}
 	return all_differ(peer, msg);
 }
 
 static int
+journal_key(struct master *master, const struct object *object, struct span key)
+{
+	struct record record = {
+		.kind = RECORD_OBJECT_RENAME,
+		.object_id = object->id,
+		.key = key.at,
+		.key_len = (uint16_t)key.len,
+	};
+
+	return books_journal(master, &record);
+}
+
+static int
 journal_pairs(struct peer *peer, const struct msg_rename *msg)
 {
+	bool is_exchange = (msg->flags & RENAME_EXCHANGE_FLAG) != 0;
 	struct tenant *tenant = peer->client->tenant;
 
 	for (uint32_t i = 0; i < msg->n_pairs; i++) {
@@ -105,16 +121,14 @@ journal_pairs(struct peer *peer, const struct msg_rename *msg)
 		struct object *old = books_find(peer->master, tenant, pair->to.at, pair->to.len);
 		struct record gone = {.kind = RECORD_OBJECT_REMOVE,
 				      .object_id = old == NULL ? 0 : old->id};
-		struct record record = {
-			.kind = RECORD_OBJECT_RENAME,
-			.object_id = object->id,
-			.key = pair->to.at,
-			.key_len = (uint16_t)pair->to.len,
-		};
-		int r = old == NULL ? 0 : books_journal(peer->master, &gone);
+		int r = 0;
 
+		if (is_exchange)
+			r = journal_key(peer->master, old, pair->from);
+		else if (old != NULL)
+			r = books_journal(peer->master, &gone);
 		if (r == 0)
-			r = books_journal(peer->master, &record);
+			r = journal_key(peer->master, object, pair->to);
 		if (r < 0)
 			return err_up(r);
 	}
@@ -132,35 +146,60 @@ end_half_way(void)
 	_exit(EXIT_NO_MEMORY);
 }
 
+/* rekey -- off the index it was; without memory only a restart is right. */
+static struct object *
+rekey(struct master *master, struct object *object, struct span key)
+{
+	struct object *moved, *old;
+
+	if (object_rekey(object, key.at, key.len, &moved) < 0)
+		end_half_way();
+	moved->batch = master->batch;
+	if (books_enter(master, moved, &old) < 0)
+		end_half_way();
+	return old;
+}
+
 static void
 move_one(struct master *master, struct tenant *tenant, const struct rec_rename_pair *pair)
 {
 	struct object *object = books_find(master, tenant, pair->from.at, pair->from.len);
-	struct object *moved, *old;
-	int r;
+	struct object *old;
 
 	books_changed(master, CHANGE_REMOVED, object);
 	books_leave(master, object);
-	r = object_rekey(object, pair->to.at, pair->to.len, &moved);
-	if (r == 0) {
-		moved->batch = master->batch;
-		r = books_enter(master, moved, &old);
-	}
-	if (r < 0)
-		end_half_way();
+	old = rekey(master, object, pair->to);
 	if (old != NULL)
 		books_scrap(master, old, REPLICA_REMOVED);
-	books_changed(master, CHANGE_PUT, moved);
+	books_changed(master, CHANGE_PUT, books_find(master, tenant, pair->to.at, pair->to.len));
+}
+
+/* exchange_one -- both leave before one enters: no moment has two of one key. */
+static void
+exchange_one(struct master *master, struct tenant *tenant, const struct rec_rename_pair *pair)
+{
+	struct object *a = books_find(master, tenant, pair->from.at, pair->from.len);
+	struct object *b = books_find(master, tenant, pair->to.at, pair->to.len);
+
+	books_leave(master, a);
+	books_leave(master, b);
+	rekey(master, a, pair->to);
+	rekey(master, b, pair->from);
+	books_changed(master, CHANGE_PUT,
+		      books_find(master, tenant, pair->from.at, pair->from.len));
+	books_changed(master, CHANGE_PUT, books_find(master, tenant, pair->to.at, pair->to.len));
 }
 
 int
 handle_rename(struct peer *peer, const struct msg_rename *msg, struct buf *out)
 {
 	struct books_mark mark = books_mark(peer->master);
+	void (*change)(struct master *, struct tenant *, const struct rec_rename_pair *) =
+		msg->flags == RENAME_EXCHANGE_FLAG ? exchange_one : move_one;
 	int r = judge_pairs(peer, msg);
 
 	(void)out;
-	if ((msg->flags & ~RENAME_NOREPLACE_FLAG) != 0)
+	if (msg->flags > RENAME_EXCHANGE_FLAG) /* one of the two, or none */
 		return STATUS_INVALID;
 	if (r != STATUS_OK)
 		return r;
@@ -170,7 +209,7 @@ handle_rename(struct peer *peer, const struct msg_rename *msg, struct buf *out)
 		return err_up(r);
 	}
 	for (uint32_t i = 0; i < msg->n_pairs; i++)
-		move_one(peer->master, peer->client->tenant, &msg->pairs[i]);
+		change(peer->master, peer->client->tenant, &msg->pairs[i]);
 	return STATUS_OK;
 }
 

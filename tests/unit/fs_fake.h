@@ -372,8 +372,18 @@ fake_rename(const char *from, const char *to, uint32_t flags)
 	struct fake_value *value;
 	size_t at;
 
-	if (object == NULL)
+	if (object == NULL || (flags == TIFFIN_EXCHANGE && fake_find(to) == NULL))
 		return TIFFIN_E_NOT_FOUND;
+	if (flags == TIFFIN_EXCHANGE) {
+		struct fake_object *other = fake_find(to);
+
+		value = object->value;
+		object->value = other->value;
+		other->value = value;
+		fake_tell(TIFFIN_CHANGE_PUT, from, object->value->id);
+		fake_tell(TIFFIN_CHANGE_PUT, to, value->id);
+		return 0;
+	}
 	if (fake_find(to) != NULL && (flags & TIFFIN_NOREPLACE) != 0)
 		return TIFFIN_E_EXISTS;
 	if (strcmp(from, to) == 0)

@@ -178,6 +178,34 @@ rename__over_another_file__removes_that_one(void **state)
 }
 
 static void
+exchange__of_two_files__leaves_both_their_nodes(void **state)
+{
+	struct fs_node *a = told(false, "p/a"), *b = told(false, "p/longer/b");
+
+	(void)state;
+	assert_int_equal(fs_nodes_exchange(&nodes, "p/a", "p/longer/b"), 0);
+
+	assert_ptr_equal(found(false, "p/longer/b"), a);
+	assert_ptr_equal(found(false, "p/a"), b);
+	assert_key(a, "p/longer/b");
+	assert_key(b, "p/a");
+	assert_false(fs_node_is_removed(&nodes, a));
+	assert_false(fs_node_is_removed(&nodes, b));
+}
+
+static void
+exchange__of_which_one_is_known__moves_that(void **state)
+{
+	struct fs_node *b = told(false, "p/b");
+
+	(void)state;
+	assert_int_equal(fs_nodes_exchange(&nodes, "p/a", "p/b"), 0);
+	assert_ptr_equal(found(false, "p/a"), b);
+	assert_null(found(false, "p/b"));
+	assert_int_equal(fs_nodes_exchange(&nodes, "p/x", "p/y"), 0);
+}
+
+static void
 rename__of_a_directory__takes_everything_below_along(void **state)
 {
 	struct fs_node *dir = told(true, "p/d/"), *sub = told(true, "p/d/e/");
@@ -354,6 +382,8 @@ main(void)
 		TEST(forget__while_it_is_open__frees_it_at_the_close),
 		TEST(detach__of_a_node__leaves_its_path_to_another),
 		TEST(rename__over_another_file__removes_that_one),
+		TEST(exchange__of_two_files__leaves_both_their_nodes),
+		TEST(exchange__of_which_one_is_known__moves_that),
 		TEST(rename__of_a_directory__takes_everything_below_along),
 		TEST(rename__of_what_nobody_looked_up__is_fine),
 		TEST(locals__are_fresh_files_and_kept_directories__as_long_as_they_have_a_path),

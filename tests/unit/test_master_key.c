@@ -3,7 +3,7 @@
 /* Objects by their keys: rename, stat, list, attributes. */
 #include "tests/unit/master_world.h"
 
-enum { NOREPLACE = 1 };
+enum { NOREPLACE = 1, EXCHANGE = 2 };
 
 static struct end *
 end_with_keys(struct world *w, const char *const *keys, size_t n)
@@ -66,6 +66,23 @@ rename__of_several__is_all_or_nothing(void **state)
 }
 
 static void
+exchange__of_two__gives_each_the_others_key(void **state)
+{
+	struct end *end = end_with_keys(*state, KEYS("a", "b/longer", "c"));
+	uint64_t a = end_get(end, "a").object_id, b = end_get(end, "b/longer").object_id;
+
+	assert_int_equal(RENAME(end, EXCHANGE, "a", "b/longer"), STATUS_OK);
+	assert_int_equal(end_get(end, "a").object_id, b);
+	assert_int_equal(end_get(end, "b/longer").object_id, a);
+	assert_int_equal(RENAME(end, EXCHANGE, "a", "none"), STATUS_NOT_FOUND);
+	assert_int_equal(RENAME(end, EXCHANGE, "none", "a"), STATUS_NOT_FOUND);
+	assert_int_equal(RENAME(end, EXCHANGE, "a", "a"), STATUS_INVALID);
+	assert_int_equal(RENAME(end, EXCHANGE | NOREPLACE, "a", "c"), STATUS_INVALID);
+	assert_int_equal(RENAME(end, 4, "a", "x"), STATUS_INVALID);
+	assert_int_equal(end_get(end, "a").object_id, b);
+}
+
+static void
 rename__onto_another__replaces_it__unless_that_was_forbidden(void **state)
 {
 	struct end *end = end_with_keys(*state, KEYS("a", "b"));
@@ -85,7 +102,7 @@ rename__that_names_a_key_twice__is_refused(void **state)
 	assert_int_equal(RENAME(end, 0, "a", "a"), STATUS_INVALID);
 	assert_int_equal(RENAME(end, 0, "a", "b", "b", "c"), STATUS_INVALID);
 	assert_int_equal(RENAME(end, 0, "a", "x", "b", "x"), STATUS_INVALID);
-	assert_int_equal(RENAME(end, 2, "a", "x"), STATUS_INVALID);
+	assert_int_equal(RENAME(end, 4, "a", "x"), STATUS_INVALID);
 	assert_int_equal(end_exist(end, "a"), STATUS_OK);
 }
 
@@ -308,6 +325,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(rename__moves_the_version_as_it_is),
 		WORLD_TEST(rename__of_several__is_all_or_nothing),
+		WORLD_TEST(exchange__of_two__gives_each_the_others_key),
 		WORLD_TEST(rename__onto_another__replaces_it__unless_that_was_forbidden),
 		WORLD_TEST(rename__that_names_a_key_twice__is_refused),
 		WORLD_TEST(rename__onto_an_object_under_a_lease__keeps_its_bytes_for_the_reader),

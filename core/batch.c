@@ -17,6 +17,8 @@ judge(const struct tiffin_item *item)
 		r = get_slices_check(item->slices, item->n_slices);
 	if (r == 0)
 		r = put_attr_check(item->attr, item->attr_bytes);
+	if (r == 0)
+		r = put_group_check(item->group);
 	if (r == 0 && get_slices_len(item->slices, item->n_slices) > OBJECT_LEN_MAX)
 		r = why_set(TIFFIN_E_INVALID, "an object is at most 16 TiB");
 	return r;
@@ -58,7 +60,8 @@ put_items(struct tiffin_client *client, struct tiffin_item *items, size_t n_item
 							.slices = items[i].slices,
 							.n_slices = items[i].n_slices,
 							.attr = items[i].attr,
-							.attr_bytes = items[i].attr_bytes};
+							.attr_bytes = items[i].attr_bytes,
+							.group = items[i].group};
 	r = put_run(client, parcels, n_good, options, client_until(client));
 	at = 0;
 	for (size_t i = 0; i < n_items; i++) {

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/ask.h"
+#include "core/put.h"
+#include "core/stat.h"
 #include "core/why.h"
 
 #define LIST_MAGIC 0x746c6973u
@@ -16,10 +18,11 @@ struct tiffin_list {
 	char prefix[TIFFIN_KEY_MAX + 1];
 	char after[TIFFIN_KEY_MAX + 1]; /* the key told last */
 	char delimiter;
-	char *pattern;                   /* owned; NULL: every key */
-	uint64_t segment_id;             /* only what has a copy there; 0: wherever */
-	char looked[TIFFIN_KEY_MAX + 1]; /* of a list in stretches: the key looked at last */
-	struct ask ask;                  /* page lives in its reply */
+	char *pattern;                    /* owned; NULL: every key */
+	char group[TIFFIN_GROUP_MAX + 1]; /* with a pattern: and of that group; "": any or none */
+	uint64_t segment_id;              /* only what has a copy there; 0: wherever */
+	char looked[TIFFIN_KEY_MAX + 1];  /* of a list in stretches: the key looked at last */
+	struct ask ask;                   /* page lives in its reply */
 	struct rep_list page;
 	uint32_t at;
 };
@@ -62,29 +65,64 @@ tiffin_list_open(struct tiffin_client *client, const char *prefix, char delimite
 	return r == 0 ? (client_leave(client, 0), 0) : client_leave(client, r);
 }
 
-int
-tiffin_list_regex_open(struct tiffin_client *client, const char *pattern, const char *prefix,
-		       struct tiffin_list **ret_list)
+static void
+free_list(struct tiffin_list *list)
+{
+	ask_fini(&list->ask);
+	free(list->pattern);
+	list->magic = 0;
+	free(list);
+}
+
+/* open_matching -- by pattern, and of a group unless that is "". */
+static int
+open_matching(struct tiffin_client *client, const char *pattern, const char *group,
+	      const char *prefix, struct tiffin_list **ret_list)
 {
 	struct tiffin_list *list = NULL;
-	int r = client_enter(client);
+	int r = 0;
 
-	if (r != 0)
-		return r;
 	if (pattern == NULL || strlen(pattern) > TEXT_MAX)
 		r = why_set(TIFFIN_E_INVALID, "a pattern has at most %d bytes", TEXT_MAX);
 	if (r == 0)
 		r = open_list(client, prefix != NULL ? prefix : "", "", &list);
 	if (r != 0)
-		return client_leave(client, r);
+		return r;
+	snprintf(list->group, sizeof(list->group), "%s", group);
 	list->pattern = strdup(pattern);
 	if (list->pattern == NULL) {
-		ask_fini(&list->ask);
-		free(list);
-		return client_leave(client, why_no_memory());
+		free_list(list);
+		return why_no_memory();
 	}
 	*ret_list = list;
-	return client_leave(client, 0);
+	return 0;
+}
+
+int
+tiffin_list_regex_open(struct tiffin_client *client, const char *pattern, const char *prefix,
+		       struct tiffin_list **ret_list)
+{
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	return client_leave(client, open_matching(client, pattern, "", prefix, ret_list));
+}
+
+int
+tiffin_list_group_open(struct tiffin_client *client, const char *group, const char *pattern,
+		       const char *prefix, struct tiffin_list **ret_list)
+{
+	int r = client_enter(client);
+
+	if (r != 0)
+		return r;
+	r = put_group_check(group);
+	if (r == 0 && (group == NULL || group[0] == '\0'))
+		r = why_set(TIFFIN_E_INVALID, "of which group?");
+	if (r == 0)
+		r = open_matching(client, pattern != NULL ? pattern : "", group, prefix, ret_list);
+	return client_leave(client, r);
 }
 
 int
@@ -123,8 +161,9 @@ encode_stretch(const struct tiffin_list *list, struct buf *to)
 		return msg_list_by_segment_encode(
 			to, &(struct msg_list_by_segment){list->segment_id, prefix, after});
 	return msg_list_by_regex_encode(
-		to, &(struct msg_list_by_regex){
-			    prefix, span_of(list->pattern, strlen(list->pattern)), after});
+		to,
+		&(struct msg_list_by_regex){prefix, span_of(list->pattern, strlen(list->pattern)),
+					    after, span_of(list->group, strlen(list->group))});
 }
 
 /* turn_stretch -- turn_page() for such a list; a page may be empty and not the last. */
@@ -192,13 +231,15 @@ next(struct tiffin_list *list, struct tiffin_stat *ret_stat)
 	listed = &list->page.listed[list->at++];
 	memcpy(list->after, listed->key.at, listed->key.len);
 	list->after[listed->key.len] = '\0';
-	if (ret_stat != NULL)
+	if (ret_stat != NULL) {
 		*ret_stat = (struct tiffin_stat){.object_id = listed->object_id,
 						 .len_bytes = listed->len_bytes,
 						 .put_at_ms = listed->put_at_ms,
 						 .is_prefix = listed->is_prefix != 0,
 						 .attr = listed->attr.at,
 						 .attr_bytes = listed->attr.len};
+		stat_group(ret_stat, listed->group);
+	}
 	return 1;
 }
 
@@ -223,8 +264,5 @@ tiffin_list_close(struct tiffin_list *list)
 {
 	if (list == NULL || list->magic != LIST_MAGIC)
 		return;
-	ask_fini(&list->ask);
-	free(list->pattern);
-	list->magic = 0;
-	free(list);
+	free_list(list);
 }

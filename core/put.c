@@ -33,6 +33,15 @@ put_attr_check(const void *attr, size_t attr_bytes)
 	return 0;
 }
 
+int
+put_group_check(const char *group)
+{
+	if (group == NULL || strlen(group) <= TIFFIN_GROUP_MAX)
+		return 0;
+	return why_set(TIFFIN_E_INVALID, "the id of a group has at most %d bytes",
+		       TIFFIN_GROUP_MAX);
+}
+
 static int
 preferred_check(const uint64_t *preferred, size_t n)
 {
@@ -67,6 +76,8 @@ put_options_check(const struct tiffin_put_options *options)
 		r = preferred_check(options->preferred, options->n_preferred);
 	if (r == 0)
 		r = preferred_check(options->preferred_nof, options->n_preferred_nof);
+	if (r == 0)
+		r = put_group_check(options->group);
 	return r != 0 ? r : put_attr_check(options->attr, options->attr_bytes);
 }
 
@@ -113,8 +124,8 @@ flags_of(uint32_t flags)
 }
 
 int
-put_start(struct ask *ask, const struct tiffin_put_options *options, const struct rec_put *puts,
-	  size_t n_puts, uint64_t until_ns, struct rep_put_start *ret_rep)
+put_start(struct ask *ask, const struct tiffin_put_options *options, const struct put_list *list,
+	  uint64_t until_ns, struct rep_put_start *ret_rep)
 {
 	const struct tiffin_put_options none = {0}, *o = options != NULL ? options : &none;
 	struct rec_id preferred[REPLICAS_MAX], preferred_nof[REPLICAS_MAX];
@@ -128,8 +139,10 @@ put_start(struct ask *ask, const struct tiffin_put_options *options, const struc
 		.preferred = preferred_of(o->preferred, o->n_preferred, preferred),
 		.n_preferred_nof = (uint32_t)o->n_preferred_nof,
 		.preferred_nof = preferred_of(o->preferred_nof, o->n_preferred_nof, preferred_nof),
-		.n_puts = (uint32_t)n_puts,
-		.puts = (struct rec_put *)puts,
+		.n_puts = (uint32_t)list->n,
+		.puts = (struct rec_put *)list->puts,
+		.n_groups = list->groups == NULL ? 0 : (uint32_t)list->n,
+		.groups = (struct rec_group_id *)list->groups,
 	};
 	int r;
 
@@ -139,7 +152,7 @@ put_start(struct ask *ask, const struct tiffin_put_options *options, const struc
 	if (r != 0)
 		return r;
 	r = ask_read(ask, rep_put_start_decode(ask->reply.payload, ask->reply.arena, ret_rep));
-	return r == 0 ? ask_count(ask, ret_rep->n_places, n_puts) : r;
+	return r == 0 ? ask_count(ask, ret_rep->n_places, list->n) : r;
 }
 
 /* refuse_one, open_one -- the master's answer for one parcel. */
@@ -166,25 +179,45 @@ open_one(struct tiffin_client *client, struct parcel *parcel, const struct rec_p
 	parcel->may_retry = parcel->result == TIFFIN_E_UNREACHABLE;
 }
 
+/* groups_of -- one each, in groups; NULL: no parcel has one. */
+static const struct rec_group_id *
+groups_of(const struct parcel *parcels, size_t n, struct rec_group_id *groups)
+{
+	bool has_some = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *group = parcels[i].group != NULL ? parcels[i].group : "";
+
+		groups[i].id = span_of(group, strlen(group));
+		has_some |= group[0] != '\0';
+	}
+	return has_some ? groups : NULL;
+}
+
 static int
 open_all(struct tiffin_client *client, struct parcel *parcels, size_t n,
 	 const struct tiffin_put_options *options, uint64_t until_ns)
 {
 	struct writing_granted granted = {.era = writing_era(client)};
 	struct rec_put one, *puts = n == 1 ? &one : malloc(n * sizeof(*puts));
+	struct put_list list;
+	struct rec_group_id one_group, *groups = n == 1 ? &one_group : malloc(n * sizeof(*groups));
 	cleanup_with(ask_fini) struct ask ask;
 	struct rep_put_start rep;
-	int r;
+	int r = puts == NULL || groups == NULL ? why_no_memory() : 0;
 
 	ask_init(&ask, client);
-	if (puts == NULL)
-		return why_no_memory();
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; r == 0 && i < n; i++)
 		puts[i] = (struct rec_put){span_of(parcels[i].key, strlen(parcels[i].key)),
 					   parcels[i].len_bytes};
-	r = put_start(&ask, options, puts, n, until_ns, &rep);
-	if (puts != &one)
+	if (r == 0) {
+		list = (struct put_list){puts, groups_of(parcels, n, groups), n};
+		r = put_start(&ask, options, &list, until_ns, &rep);
+	}
+	if (n != 1) {
 		free(puts);
+		free(groups);
+	}
 	if (r != 0)
 		return r;
 
@@ -510,6 +543,7 @@ tiffin_put(struct tiffin_client *client, const char *key, const struct iovec *sl
 	if (r == 0) {
 		parcel.attr = options != NULL ? options->attr : NULL;
 		parcel.attr_bytes = options != NULL ? options->attr_bytes : 0;
+		parcel.group = options != NULL ? options->group : NULL;
 		r = put_run(client, &parcel, 1, options, client_until(client));
 	}
 	if (r == 0)

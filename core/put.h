@@ -17,6 +17,7 @@ struct parcel {
 	size_t n_slices;
 	const void *attr;
 	size_t attr_bytes;
+	const char *group; /* NULL or "": none */
 
 	/* what came of it */
 	int result; /* 0 or TIFFIN_E_* */
@@ -37,20 +38,30 @@ int put_options_check(const struct tiffin_put_options *options);
 /* put_attr_check -- 0 or TIFFIN_E_INVALID. */
 int put_attr_check(const void *attr, size_t attr_bytes);
 
+/* put_group_check -- the same of a group's id; NULL and "" are fine. */
+int put_group_check(const char *group);
+
 /* put_why -- the sentence about an object that the master refused.  TIFFIN_E_*. */
 int put_why(const char *key, uint32_t status);
 
 /* put_refused -- the same of a place that put_start refused; why: what its reply says of that. */
 int put_refused(const char *key, uint32_t status, struct span why);
 
+/* Objects that put_start asks room for; options->group is not looked at. */
+struct put_list {
+	const struct rec_put *puts;
+	const struct rec_group_id *groups; /* one each, or NULL: none has a group */
+	size_t n;
+};
+
 /*
- * put_start -- ask for room for n objects.
+ * put_start -- ask for room for them.
  *
  * gives:   *ret_rep, living in ask; ask->asked_ns.
  * result:  0 or TIFFIN_E_*.
  */
-int put_start(struct ask *ask, const struct tiffin_put_options *options, const struct rec_put *puts,
-	      size_t n_puts, uint64_t until_ns, struct rep_put_start *ret_rep);
+int put_start(struct ask *ask, const struct tiffin_put_options *options,
+	      const struct put_list *list, uint64_t until_ns, struct rep_put_start *ret_rep);
 
 /*
  * put_run -- put them all.

@@ -9,6 +9,7 @@
  *                     failed: bytes may be missing in the middle; only commit (which fails) and
  *                             abort are left
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/get.h"
@@ -79,6 +80,9 @@ take_options(struct tiffin_put *put, const char *key, const struct tiffin_put_op
 	put->options.struct_bytes = sizeof(put->options);
 	put->options.preferred = put->preferred;
 	put->options.preferred_nof = put->preferred_nof;
+	snprintf(put->group, sizeof(put->group), "%s",
+		 put->options.group != NULL ? put->options.group : "");
+	put->options.group = put->group;
 	put->options.attr = put->attr;
 	return 0;
 }

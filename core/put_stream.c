@@ -95,6 +95,8 @@ start(struct tiffin_put *put, uint64_t room_bytes, uint64_t until_ns)
 {
 	struct writing_granted granted = {.era = writing_era(put->client)};
 	struct rec_put one = {span_of(put->key, strlen(put->key)), room_bytes};
+	struct rec_group_id group = {span_of(put->group, strlen(put->group))};
+	const struct put_list list = {&one, group.id.len > 0 ? &group : NULL, 1};
 	cleanup_with(ask_fini) struct ask ask;
 	struct rep_put_start rep;
 	int r;
@@ -102,7 +104,7 @@ start(struct tiffin_put *put, uint64_t room_bytes, uint64_t until_ns)
 	ask_init(&ask, put->client);
 	for (;;) {
 		ask_again(&ask);
-		r = put_start(&ask, &put->options, &one, 1, until_ns, &rep);
+		r = put_start(&ask, &put->options, &list, until_ns, &rep);
 		if (r != 0)
 			return r;
 		if (rep.places[0].status != STATUS_NO_SEGMENT ||

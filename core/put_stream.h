@@ -36,6 +36,7 @@ struct tiffin_put {
 	char *key;
 	struct tiffin_put_options options;
 	uint64_t preferred[TIFFIN_REPLICAS_MAX], preferred_nof[TIFFIN_REPLICAS_MAX];
+	char group[TIFFIN_GROUP_MAX + 1];
 	uint8_t *attr;
 	uint64_t first_room_bytes;
 

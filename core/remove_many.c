@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "core/each.h"
+#include "core/put.h"
 #include "core/why.h"
 
 struct removing {
 	const char *prefix, *pattern; /* pattern NULL: all with the prefix */
+	const char *group;            /* with a pattern: and of that group; "": any or none */
 	bool force;
 	char after[TIFFIN_KEY_MAX + 1];
 };
@@ -29,7 +31,8 @@ ask_stretch(struct ask *ask, struct removing *removing, struct rep_remove_all *r
 	} else {
 		const struct msg_remove_by_regex msg = {
 			removing->force, prefix,
-			span_of(removing->pattern, strlen(removing->pattern)), after};
+			span_of(removing->pattern, strlen(removing->pattern)), after,
+			span_of(removing->group, strlen(removing->group))};
 
 		type = MSG_remove_by_regex;
 		r = msg_remove_by_regex_encode(&ask->payload, &msg);
@@ -106,7 +109,23 @@ tiffin_remove_regex(struct tiffin_client *client, const char *pattern, const cha
 		    uint32_t flags, struct tiffin_removed *ret_removed)
 {
 	struct removing removing = {.prefix = prefix != NULL ? prefix : "",
-				    .pattern = pattern != NULL ? pattern : ""};
+				    .pattern = pattern != NULL ? pattern : "",
+				    .group = ""};
 
+	return run(client, &removing, flags, ret_removed);
+}
+
+int
+tiffin_remove_group(struct tiffin_client *client, const char *group, const char *prefix,
+		    uint32_t flags, struct tiffin_removed *ret_removed)
+{
+	struct removing removing = {
+		.prefix = prefix != NULL ? prefix : "", .pattern = "", .group = group};
+
+	if (group == NULL || group[0] == '\0' || put_group_check(group) != 0) {
+		*ret_removed = (struct tiffin_removed){0};
+		return why_set(TIFFIN_E_INVALID, "the id of a group has 1 to %d bytes",
+			       TIFFIN_GROUP_MAX);
+	}
 	return run(client, &removing, flags, ret_removed);
 }

@@ -3,6 +3,7 @@
 
 #include "core/ask.h"
 #include "core/put.h"
+#include "core/stat.h"
 #include "core/statuses.h"
 #include "core/why.h"
 
@@ -24,6 +25,7 @@ tell(const struct rec_object_state *state, void *attr_buf, struct tiffin_stat *r
 					 : 0,
 		.pin_left_ms = state->pin_left_ms,
 	};
+	stat_group(ret_stat, state->group);
 	if (attr_buf == NULL)
 		return;
 	memcpy(attr_buf, state->attr.at, state->attr.len);

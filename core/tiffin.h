@@ -32,6 +32,7 @@ extern "C" {
 #define TIFFIN_API          __attribute__((visibility("default")))
 #define TIFFIN_KEY_MAX      1024
 #define TIFFIN_ATTR_MAX     4096
+#define TIFFIN_GROUP_MAX    255
 #define TIFFIN_REPLICAS_MAX 8
 
 struct tiffin_client;
@@ -155,6 +156,7 @@ struct tiffin_put_options {
 	uint32_t nof_replica_num;      /* copies on segments of medium NOF; all copies: at most 8 */
 	const uint64_t *preferred_nof; /* segment ids to take first, for those */
 	size_t n_preferred_nof;        /* at most 8 */
+	const char *group; /* whose objects go for room together, 1..255 bytes; NULL or "": none */
 };
 
 /*
@@ -167,6 +169,10 @@ struct tiffin_put_options {
  * ret_id    [out] id (version) of the object; NULL if not wanted.
  *
  * Blocks until the object can be read by everybody, or nothing of it is there.
+ *
+ * Objects of one group are of use together only: when one of them is evicted, all are, but for
+ * those that are pinned; and a lease on one keeps all.  The group belongs to this version of the
+ * object.
  *
  * Copies lie on segments that differ, and on hosts that differ while there is a choice.  Of the
  * copies wanted there may be fewer, but at least one, unless flags say TIFFIN_STRICT; tiffin_stat()
@@ -215,13 +221,15 @@ struct tiffin_item {
 	int result;             /* 0 or TIFFIN_E_* */
 	uint64_t ret_len_bytes; /* get */
 	uint64_t ret_id;
+	const char *group; /* put: as in tiffin_put_options */
 };
 
 /*
  * tiffin_put_batch, tiffin_get_batch -- many objects with few round trips.
  *
  * Any number of items; one that fails does not spoil the others.
- * options->attr is not used.  Returns 0 when every item has a result, else the reason why none has.
+ * options->attr and options->group are not used.  Returns 0 when every item has a result, else the
+ * reason why none has.
  */
 TIFFIN_API int tiffin_put_batch(struct tiffin_client *client, struct tiffin_item *items,
 				size_t n_items, const struct tiffin_put_options *options);
@@ -283,8 +291,9 @@ struct tiffin_stat {
 	const void *attr; /* stat: the caller's attr_buf; list: valid until the next
 			     tiffin_list_next() */
 	size_t attr_bytes;
-	uint32_t pin;         /* stat: TIFFIN_SOFT_PIN, TIFFIN_HARD_PIN or 0 */
-	uint64_t pin_left_ms; /* stat: of a soft one */
+	uint32_t pin;                     /* stat: TIFFIN_SOFT_PIN, TIFFIN_HARD_PIN or 0 */
+	uint64_t pin_left_ms;             /* stat: of a soft one */
+	char group[TIFFIN_GROUP_MAX + 1]; /* "": none */
 };
 
 /*
@@ -345,6 +354,17 @@ TIFFIN_API int tiffin_remove_prefix(struct tiffin_client *client, const char *pr
  *         would take too long.
  */
 TIFFIN_API int tiffin_remove_regex(struct tiffin_client *client, const char *pattern,
+				   const char *prefix, uint32_t flags,
+				   struct tiffin_removed *ret_removed);
+
+/*
+ * tiffin_remove_group -- of the keys that begin with prefix those whose objects are of that group.
+ *
+ * group  [in]  1..255 bytes; of one that is not there nothing is removed.
+ *
+ * Errors: as of tiffin_remove_prefix(); TIFFIN_E_INVALID also for a group that is none.
+ */
+TIFFIN_API int tiffin_remove_group(struct tiffin_client *client, const char *group,
 				   const char *prefix, uint32_t flags,
 				   struct tiffin_removed *ret_removed);
 
@@ -434,6 +454,16 @@ TIFFIN_API int tiffin_list_regex_open(struct tiffin_client *client, const char *
  */
 TIFFIN_API int tiffin_list_segment_open(struct tiffin_client *client, uint64_t segment_id,
 					const char *prefix, struct tiffin_list **ret_list);
+
+/*
+ * tiffin_list_group_open -- of the keys that begin with prefix those whose objects are of a group.
+ *
+ * group    [in]  1..255 bytes; of one that is not there the list is empty.
+ * pattern  [in]  and in which it is found, as of tiffin_list_regex_open(); NULL: any key.
+ */
+TIFFIN_API int tiffin_list_group_open(struct tiffin_client *client, const char *group,
+				      const char *pattern, const char *prefix,
+				      struct tiffin_list **ret_list);
 
 /* tiffin_list_next -- 1 and the next key (valid until the next call), 0 at the end, or TIFFIN_E_*.
  */

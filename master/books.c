@@ -266,6 +266,7 @@ books_scrap(struct master *master, struct object *object, enum replica_state to)
 	assert(!object->is_indexed && !object->is_ghost);
 
 	object->batch = master->batch; /* of its removal, from now on */
+	group_leave(&master->groups, object);
 	if (object->replicas != NULL && lease_runs(object, master->now_ms) &&
 	    ghost_make(master, object) == 0) {
 		object_each_replica(object, rep)
@@ -371,6 +372,7 @@ books_void(struct master *master, struct replica *rep)
 	key = index_take(object->tenant->index, object->key.bytes, object->key.len_bytes);
 	assert(key == &object->key);
 	leave_lists(master, object);
+	group_leave(&master->groups, object);
 	drop_void(master, object, rep);
 	object_free(object);
 	counter_add(&master->counters.objects_lost, 1);

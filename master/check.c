@@ -589,6 +589,7 @@ master_check(const struct master *master)
 	check_puts(master);
 	check_clients(master);
 	events_check(&master->events);
+	groups_check(&master->groups, &master->objects);
 	tasks_check(master);
 	check_held(&master->held, master->progress.committed);
 	check_held(&master->held_sync, master->progress.synced);

@@ -10,6 +10,8 @@
  * goes to its list's front, so that it stands in nobody's way and is looked at once a round.  Empty
  * objects hold no room and are in no order; so directories stay.
  *
+ * An object takes its group with it (group.h): a part of that is worth less than the room.
+ *
  * Who pays when the whole store is full: the tenant that holds most, down to the next one's size,
  * then both, and so on.  The largest of n tenants holds at least an n-th of what is taken, so
  * nobody below its fair share pays for others as long as somebody above it has anything to give.
@@ -100,6 +102,86 @@ is_elsewhere(const struct object *object, const struct evict_goal *goal)
 	return false;
 }
 
+/* ---- groups ---- */
+
+/* A member goes with its group; not under a lease or a pin, and one without bytes never. */
+static bool
+may_go_along(const struct master *master, const struct object *object,
+	     const struct evict_goal *goal)
+{
+	uint64_t now_s = clock_wall_ms(master->clock) / 1000;
+
+	return object->len_bytes > 0 && !lease_runs(object, master->now_ms) &&
+	       object->pinned_until_s <= now_s && !is_elsewhere(object, goal);
+}
+
+/* evict_group -- what of it is to go, as far as there are steps; the sweep goes on with the rest.
+ * false: no more at this time. */
+static bool
+evict_group(struct master *master, struct group *group, struct evict_goal *goal)
+{
+	struct member *member;
+
+	while (goal->steps > 0 && (member = group_next(group)) != NULL) {
+		struct object *object = map_get(&master->objects, member->object_id);
+		uint64_t id = object->id;
+		size_t n_groups = master->groups.n;
+
+		goal->steps--;
+		if (may_go_along(master, object, goal) && !let_go(master, object, goal))
+			return false;
+		if (master->groups.n < n_groups)
+			return true;              /* it was the last: the group is no more */
+		group_spare(&master->groups, id); /* it is looked at once */
+	}
+	return true;
+}
+
+/* evict_chosen -- the object, and with it its group.  false: no more at this time. */
+static bool
+evict_chosen(struct master *master, struct object *object, struct evict_goal *goal)
+{
+	struct group *group = group_of(&master->groups, object);
+
+	if (group == NULL || group->n_members == 1)
+		return let_go(master, object, goal);
+	group_go(&master->groups, group, (uint8_t)goal->from);
+	group_spare(&master->groups, object->id);
+	return let_go(master, object, goal) && evict_group(master, group, goal);
+}
+
+/* evict_groups -- what was left of them. */
+static void
+evict_groups(struct master *master)
+{
+	struct evict_goal goal = {.steps = STEPS_A_TURN};
+
+	while (goal.steps > 0 && !list_is_empty(&master->groups.going)) {
+		struct group *group =
+			list_of(list_first(&master->groups.going), struct group, at_going);
+
+		goal.from = group->going_from;
+		if (!evict_group(master, group, &goal))
+			break;
+	}
+	if (goal.done_bytes > 0)
+		store_want_sync(master->store);
+}
+
+/* May it go, now that it is its turn? */
+static bool
+may_go(const struct master *master, const struct object *object, const struct evict_goal *goal,
+       uint64_t now_s)
+{
+	const struct group *group = group_of(&master->groups, object);
+
+	return !lease_runs(object, master->now_ms) && !is_elsewhere(object, goal) &&
+	       (master->limits.evict_soft_pins || object->pinned_until_s <= now_s) &&
+	       (group == NULL || !group_is_in_use(group, object, master->now_ms));
+}
+
+/* ---- in whose order ---- */
+
 /*
  * Ends, too, when the tenant is not of that grade any more; TENANT_GRADES: whatever its grade.
  *
@@ -122,12 +204,17 @@ evict_in_grade(struct master *master, struct tenant *tenant, unsigned grade, boo
 	while (!is_met(goal) && goal->steps > 0 &&
 	       (grade == TENANT_GRADES || tenant->at_grade == grade) &&
 	       (object = ages_next(&walk)) != NULL) {
+		bool has_group = object->is_grouped;
+
 		goal->steps--;
-		if (lease_runs(object, master->now_ms) || is_elsewhere(object, goal) ||
-		    (!master->limits.evict_soft_pins && object->pinned_until_s > now_s))
+		if (!may_go(master, object, goal, now_s)) {
 			ages_spare(object);
-		else if (!let_go(master, object, goal))
+			continue;
+		}
+		if (!evict_chosen(master, object, goal))
 			break;
+		if (has_group) /* with it others went, on whom the walk relies */
+			walk = ages_walk(&tenant->ages, goal->from == EVICT_DISKS, with_soft);
 	}
 }
 
@@ -219,6 +306,7 @@ evict_to_mark(struct master *master)
 
 	if (master->size_bytes == 0 || master->progress.is_stalled)
 		return;
+	evict_groups(master);
 	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 
@@ -234,7 +322,8 @@ evict_to_mark(struct master *master)
 bool
 evict_is_busy(const struct master *master)
 {
-	bool is_busy = master->offload.n_offloads + master->offload.n_promotions > 0;
+	bool is_busy = master->offload.n_offloads + master->offload.n_promotions > 0 ||
+		       !list_is_empty(&master->groups.going);
 
 	for (int i = 0; i < POOLS; i++)
 		is_busy |= master->is_evicting[i];

@@ -40,9 +40,18 @@ int handle_fates(struct buf *out, const uint32_t *statuses, uint32_t n);
 struct rec_grant handle_grant(const struct put *put, const struct segment *segment,
 			      struct extent extent);
 
+/* handle_group -- the id of an object's group; empty: it has none. */
+static inline struct span
+handle_group(const struct master *master, const struct object *object)
+{
+	const struct group *group = group_of(&master->groups, object);
+
+	return group == NULL ? (struct span){0} : span_of(group->key.bytes, group->key.len_bytes);
+}
+
 /* handle_listed -- what a list tells of an object; its spans are the object's. */
 static inline struct rec_listed
-handle_listed(const struct object *object)
+handle_listed(const struct master *master, const struct object *object)
 {
 	return (struct rec_listed){
 		.key = span_of(object->key.bytes, object->key.len_bytes),
@@ -50,6 +59,7 @@ handle_listed(const struct object *object)
 		.len_bytes = object->len_bytes,
 		.put_at_ms = object->put_at_ms,
 		.attr = span_of(object->attr, object->attr_len),
+		.group = handle_group(master, object),
 	};
 }
 

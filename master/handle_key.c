@@ -262,6 +262,7 @@ stat_one(struct peer *peer, struct span key, struct buf *out)
 		rec.n_replicas = object->n_replicas;
 		rec.lease_left_ms = lease_left(master, object);
 		rec.attr = span_of(object->attr, object->attr_len);
+		rec.group = handle_group(master, object);
 		tell_pin(object, clock_wall_ms(master->clock), &rec);
 	}
 	return rec_object_state_encode(out, &rec);
@@ -302,7 +303,7 @@ tell_listed(struct master *master, struct buf *out, struct key *key, uint32_t n_
 	    key->len_bytes) /* the prefix is a key as well: a directory's own attributes */
 		rec.attr = span_of(object->attr, object->attr_len);
 	if (n_prefix == 0)
-		rec = handle_listed(object);
+		rec = handle_listed(master, object);
 	return rec_listed_encode(out, &rec);
 }
 

@@ -328,6 +328,7 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 			.key_len = msg->puts[i].key.len,
 			.len_bytes = msg->puts[i].len_bytes,
 			.copies = &copies,
+			.group = msg->n_groups == 0 ? (struct span){0} : msg->groups[i].id,
 			.replaces = replaces,
 			.pin = msg->pin,
 			.pin_ttl_ms = (uint32_t)msg->pin_ttl_ms,
@@ -350,11 +351,20 @@ start_all(struct peer *peer, const struct msg_put_start *msg, struct started *st
 }
 
 static bool
+has_groups(const struct msg_put_start *msg)
+{
+	for (uint32_t i = 0; i < msg->n_groups; i++)
+		if (msg->groups[i].id.len > GROUP_MAX)
+			return false;
+	return msg->n_groups == 0 || msg->n_groups == msg->n_puts;
+}
+
+static bool
 is_sound(const struct msg_put_start *msg)
 {
 	return n_copies(msg) >= 1 && n_copies(msg) <= REPLICAS_MAX &&
 	       (msg->flags & ~(PUT_REPLACE | PUT_STRICT | PUT_SAME_NODE)) == 0 &&
-	       pin_is_sound(msg->pin, msg->pin_ttl_ms);
+	       pin_is_sound(msg->pin, msg->pin_ttl_ms) && has_groups(msg);
 }
 
 /* The words behind the places. */

@@ -60,7 +60,7 @@ check_object_add(const struct record *record)
 {
 	assert(record->object_id > 0 && record->object_id <= JOURNAL_OBJECT_ID_MAX);
 	assert(record->key_len > 0 && record->key_len <= KEY_MAX);
-	assert(record->attr_len <= ATTR_MAX);
+	assert(record->attr_len <= ATTR_MAX && record->name_len <= GROUP_MAX);
 	assert(record->len_bytes <= OBJECT_LEN_MAX);
 	assert(record->tenant_id > 0 && record->tenant_id <= INT64_MAX);
 	assert(record->n_replicas <= REPLICAS_MAX);

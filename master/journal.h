@@ -101,7 +101,8 @@ struct record {
 	uint8_t n_replicas;                 /* OBJECT_ADD; REPLICA_ADD: 1 */
 	const uint8_t *key;                 /* OBJECT_ADD, OBJECT_RENAME, TASK_SET */
 	const uint8_t *attr;                /* OBJECT_ADD, OBJECT_ATTR */
-	const char *name, *host, *endpoint; /* SEGMENT_ADD; TENANT_SET: name; EVENT */
+	const char *name, *host, *endpoint; /* SEGMENT_ADD; TENANT_SET: name; EVENT; OBJECT_ADD:
+						name: its group, name_len 0: none */
 	const struct replica_record *replicas;
 	const struct task_row *task; /* TASK_SET */
 	const struct job_row *job;   /* JOB_SET */

@@ -17,6 +17,7 @@ lease_stretch(const struct master *master, struct object *object, uint64_t len_m
 	uint64_t until_ms = num_add_sat(master->now_ms, with_margin(len_ms));
 
 	object->lease_until_ms = num_max(object->lease_until_ms, until_ms);
+	group_use(&master->groups, object, until_ms);
 }
 
 uint32_t

@@ -258,6 +258,9 @@ load_object(struct loading *loading, const struct record *record)
 	if (r < 0)
 		return err_up(r);
 	r = fill_object(loading, object, record);
+	if (r == 0 && record->name_len > 0)
+		r = group_join(&master->groups, object, (const uint8_t *)record->name,
+			       record->name_len);
 	if (r < 0) {
 		scrap_unloaded(object);
 		return err_up(r);

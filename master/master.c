@@ -36,6 +36,7 @@ init_lists(struct master *master)
 {
 	map_init(&master->objects);
 	map_init(&master->ghosts);
+	groups_init(&master->groups);
 	map_init(&master->puts_by_id);
 	map_init(&master->puts_by_key);
 	map_init(&master->segments);
@@ -183,6 +184,7 @@ master_free(struct master *master)
 	map_fini(&master->puts_by_key);
 	map_fini(&master->segments);
 	map_fini(&master->clients);
+	groups_fini(&master->groups);
 	tenants_fini(&master->tenants);
 	events_fini(&master->events);
 	vec_fini(&master->fates);

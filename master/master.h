@@ -29,6 +29,7 @@
 #include "master/event.h"
 #include "master/foresee.h"
 #include "master/gone.h"
+#include "master/group.h"
 #include "master/order.h"
 #include "master/pool.h"
 #include "master/put.h"
@@ -146,6 +147,7 @@ struct master {
 	struct map objects;     /* object id -> struct object in the index */
 	struct map ghosts;      /* object id -> struct ghosts (ghost.h) */
 	struct list ghost_list; /* the same, by struct object.at_lru */
+	struct groups groups;   /* of objects in the index */
 	struct map puts_by_id;  /* object id -> struct put */
 	struct map puts_by_key; /* hash of the key -> first struct put */
 	struct put *spare_puts; /* memory for the next ones */

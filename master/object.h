@@ -47,6 +47,7 @@ struct object {
 	bool is_again : 1;   /* used again since it was put (ages.h) */
 	bool is_of_move : 1; /* its room is the store's own, not its tenant's (tenant.h) */
 	bool is_on_disk : 1; /* object_lies_on_disks() */
+	bool is_grouped : 1; /* it is a member (group.h) */
 	struct replica *replicas;
 
 	struct replica first; /* most objects have one copy */

@@ -74,6 +74,7 @@ put_free(struct master *master, struct put *put)
 		counter_sub(&master->counters.puts_under_way, 1);
 	}
 	list_remove(&put->at_lease);
+	free(put->group);
 	object_free(put->object);
 	put_spare(master, put);
 }
@@ -120,6 +121,19 @@ put_lose_replica(struct master *master, struct put *put, struct replica *rep)
 /* ---- beginning ---- */
 
 static int
+keep_group(struct put *put, struct span group)
+{
+	if (group.len == 0)
+		return 0;
+	put->group = malloc(group.len);
+	if (put->group == NULL)
+		return err_new(-ENOMEM);
+	memcpy(put->group, group.at, group.len);
+	put->group_len = (uint8_t)group.len;
+	return 0;
+}
+
+static int
 put_new(struct master *master, const struct put_wish *wish, const struct put *model,
 	struct put **ret_put)
 {
@@ -134,9 +148,15 @@ put_new(struct master *master, const struct put_wish *wish, const struct put *mo
 	*put = *model;
 	list_link_init(&put->at_client);
 	list_link_init(&put->at_lease);
+	r = keep_group(put, wish->group);
+	if (r < 0) {
+		put_spare(master, put);
+		return err_up(r);
+	}
 	r = object_new(model->client->tenant, master->next_object_id, wish->key, wish->key_len,
 		       &put->object);
 	if (r < 0) {
+		free(put->group);
 		put_spare(master, put);
 		return err_up(r);
 	}
@@ -250,7 +270,8 @@ put_grow(struct master *master, struct put *put, uint64_t more_bytes)
 /* ---- ending ---- */
 
 static int
-journal_object(struct master *master, const struct object *object, const struct put_done *done)
+journal_object(struct master *master, const struct object *object, struct span group,
+	       const struct put_done *done)
 {
 	struct replica_record replicas[REPLICAS_MAX];
 	struct record record = {
@@ -266,6 +287,8 @@ journal_object(struct master *master, const struct object *object, const struct 
 		.key_len = object->key.len_bytes,
 		.attr = done->attr,
 		.attr_len = done->attr_len,
+		.name = (const char *)group.at,
+		.name_len = (uint16_t)group.len,
 		.replicas = replicas,
 	};
 
@@ -279,7 +302,7 @@ journal_object(struct master *master, const struct object *object, const struct 
 /* The record first, and taken back when memory fails; the index takes the place of `old` in one
  * step. */
 static int
-publish(struct master *master, struct object *object, const struct object *old,
+publish(struct master *master, struct object *object, struct span group, const struct object *old,
 	const struct put_done *done)
 {
 	struct books_mark mark = books_mark(master);
@@ -288,13 +311,16 @@ publish(struct master *master, struct object *object, const struct object *old,
 	int r = object_set_attr(object, done->attr, done->attr_len);
 
 	removal.object_id = old == NULL ? 0 : old->id;
+	if (r == 0 && group.len > 0)
+		r = group_join(&master->groups, object, group.at, group.len);
 	if (r == 0 && old != NULL)
 		r = books_journal(master, &removal);
 	if (r == 0)
-		r = journal_object(master, object, done);
+		r = journal_object(master, object, group, done);
 	if (r == 0)
 		r = books_enter(master, object, &gone);
 	if (r < 0) {
+		group_leave(&master->groups, object);
 		books_rewind(master, mark);
 		return err_up(r);
 	}
@@ -336,7 +362,7 @@ put_close(struct master *master, struct put *put, const struct put_done *done)
 	object->put_at_ms = done->put_at_ms;
 	object->pinned_until_s = pin_until_s(put->pin, put->pin_ttl_ms, done->put_at_ms);
 	object->batch = master->batch;
-	r = publish(master, object, old, done);
+	r = publish(master, object, span_of(put->group, put->group_len), old, done);
 	if (r < 0)
 		return err_up(r);
 

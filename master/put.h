@@ -18,6 +18,7 @@
 
 #include "master/object.h"
 #include "master/pool.h"
+#include "master/proto/codec.h"
 #include "master/proto/limits.h"
 
 struct client;
@@ -52,6 +53,8 @@ struct put {
 	uint64_t started_ms, lease_until_ms;
 	/* as put_start asked: the room of a put begun without any is chosen later */
 	struct copies_wish copies;
+	uint8_t *group; /* owned, group_len bytes: of which it will be a member; NULL: of none */
+	uint8_t group_len;
 	uint8_t pin; /* enum pin, from put_end on */
 	uint32_t pin_ttl_ms;
 	bool replaces;
@@ -68,6 +71,7 @@ struct put_wish {
 	size_t key_len;
 	uint64_t len_bytes; /* room */
 	const struct copies_wish *copies;
+	struct span group; /* 0..GROUP_MAX bytes */
 	uint8_t pin;
 	uint32_t pin_ttl_ms;
 	bool replaces;

@@ -147,7 +147,11 @@ object_add(struct store_db *db, const struct record *record)
 
 	for (uint64_t i = 0; i < record->n_replicas && rc == SQLITE_OK; i++)
 		rc = add_replica(db, record->object_id * REPLICAS_MAX + i, &record->replicas[i]);
-	return rc;
+	if (rc != SQLITE_OK || record->name_len == 0)
+		return rc;
+	bind_u64(db->stmts[STMT_group_add], 1, record->object_id);
+	bind_blob(db->stmts[STMT_group_add], 2, (const uint8_t *)record->name, record->name_len);
+	return store_db_exec(db, STMT_group_add);
 }
 
 static int

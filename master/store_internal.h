@@ -39,6 +39,7 @@
 	STATEMENT(object_add,                                                                      \
 		  ":object_id:tenant_id:key:len_bytes:put_at_ms:crc:attr:pinned_until_s:row_sum")  \
 	STATEMENT(object_remove, ":object_id")                                                     \
+	STATEMENT(group_add, ":object_id:group_id")                                                \
 	STATEMENT(object_rename, ":key:object_id")                                                 \
 	STATEMENT(object_pin, ":pinned_until_s:object_id")                                         \
 	STATEMENT(object_attr, ":attr:object_id")                                                  \

@@ -53,7 +53,7 @@ struct loader {
 	uint64_t law_id;     /* the row's */
 	struct map segments; /* id -> length */
 	struct map tenants;
-	struct walk objects, replicas, extents;
+	struct walk objects, groups, replicas, extents;
 	uint64_t offset_bytes; /* of the replica at hand; NO_OFFSET: see its extents */
 	bool is_spoilt;        /* a row of the object at hand does not bear its sum */
 	unsigned n_spoilt;     /* such objects so far */
@@ -343,6 +343,33 @@ read_object(struct loader *loader, struct record *ret)
 	return true;
 }
 
+/* take_group -- of the object, if the walk stands on its row; the bytes live until the next one. */
+static bool
+take_group(struct loader *loader, struct record *record)
+{
+	struct walk *groups = &loader->groups;
+	struct cursor id;
+
+	if (!groups->is_at_row || groups->id > record->object_id)
+		return true;
+	if (groups->id < record->object_id)
+		return broken(loader, "a group has no object", groups->id);
+	if (!bytes(groups->stmt, 1, SQLITE_BLOB, GROUP_MAX, &id) || cursor_left(&id) == 0 ||
+	    memchr(id.at, 0, cursor_left(&id)) != NULL)
+		return broken(loader, "a group has a value out of range", groups->id);
+	record->name = (const char *)id.at;
+	record->name_len = (uint16_t)cursor_left(&id);
+	return true;
+}
+
+/* next_group -- behind the row of the object at hand, if it has one. */
+static bool
+next_group(struct loader *loader)
+{
+	return !loader->groups.is_at_row || loader->groups.id > loader->objects.id ||
+	       walk_next(loader, &loader->groups);
+}
+
 /* read_run -- or loader->is_spoilt. */
 static bool
 read_run(struct loader *loader, uint64_t replica_id, uint64_t piece, struct extent *ret)
@@ -488,7 +515,7 @@ pass_over(struct loader *loader)
 	while (extents->is_at_row && extents->id / EXTENTS_MAX / REPLICAS_MAX == id)
 		if (!walk_next(loader, extents))
 			return false;
-	return true;
+	return next_group(loader);
 }
 
 static bool
@@ -498,10 +525,11 @@ take_object(struct loader *loader, int *r)
 
 	if (!read_object(loader, &record))
 		return false;
-	if (!loader->is_spoilt && !take_replicas(loader, &record, r))
+	if (!loader->is_spoilt &&
+	    (!take_group(loader, &record) || !take_replicas(loader, &record, r)))
 		return false;
 	if (!loader->is_spoilt)
-		return give(loader, &record, r);
+		return give(loader, &record, r) && next_group(loader);
 
 	if (++loader->n_spoilt > SPOILT_MAX)
 		return broken(loader, "many rows do not bear their sums", loader->objects.id);
@@ -515,7 +543,9 @@ load_objects(struct loader *loader, int *r)
 	bool is_well = walk_start(loader, &loader->objects, sql_object_load) &&
 		       walk_start(loader, &loader->replicas, sql_replica_load) &&
 		       walk_start(loader, &loader->extents, sql_extent_load) &&
-		       walk_next(loader, &loader->replicas) && walk_next(loader, &loader->extents);
+		       walk_start(loader, &loader->groups, sql_group_load) &&
+		       walk_next(loader, &loader->replicas) &&
+		       walk_next(loader, &loader->extents) && walk_next(loader, &loader->groups);
 
 	while (is_well && (is_well = walk_next(loader, &loader->objects)) &&
 	       loader->objects.is_at_row)
@@ -524,7 +554,10 @@ load_objects(struct loader *loader, int *r)
 		is_well = broken(loader, "a replica has no object", loader->replicas.id);
 	if (is_well && loader->extents.is_at_row)
 		is_well = broken(loader, "an extent has no replica", loader->extents.id);
+	if (is_well && loader->groups.is_at_row)
+		is_well = broken(loader, "a group has no object", loader->groups.id);
 
+	sqlite3_finalize(loader->groups.stmt);
 	sqlite3_finalize(loader->objects.stmt);
 	sqlite3_finalize(loader->replicas.stmt);
 	sqlite3_finalize(loader->extents.stmt);

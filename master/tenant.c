@@ -38,6 +38,7 @@ tenant_free(struct tenant *tenant)
 	list_remove(&tenant->grade);
 	ages_fini(&tenant->ages);
 	index_free(tenant->index);
+	index_free(tenant->groups);
 	free(tenant->name);
 	free(tenant);
 }

@@ -61,6 +61,7 @@ struct tenant {
 	char *name;        /* owned */
 	struct slab *slab; /* of all tenants */
 	struct index *index;
+	struct index *groups;      /* by their ids (group.h); NULL: it never had one */
 	uint64_t n_objects, bytes; /* in the index */
 	uint64_t n_puts;           /* under way */
 	uint64_t n_clients;        /* joined */

@@ -7,7 +7,7 @@
 
 struct opts {
 	bool is_long;
-	const char *name, *pattern;
+	const char *name, *pattern, *group;
 	uint64_t min_bytes, max_bytes;
 	uint64_t newer_ms, older_ms;
 	uint64_t wall_ms; /* now, for the two above */
@@ -18,6 +18,8 @@ static const struct arg_def defs[] = {
 	 "the part behind the last '/' looks so (* ? [])"},
 	{'\0', "regex", ARG_TEXT, offsetof(struct opts, pattern), "PATTERN", NULL,
 	 "the whole key has something that looks so (PCRE2)"},
+	{'\0', "group", ARG_TEXT, offsetof(struct opts, group), "ID", NULL,
+	 "put with that group (tiffin put --group)"},
 	{'\0', "min-size", ARG_BYTES, offsetof(struct opts, min_bytes), "SIZE", "0",
 	 "at least so long"},
 	{'\0', "max-size", ARG_BYTES, offsetof(struct opts, max_bytes), "SIZE", "16383PiB",
@@ -53,6 +55,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	const struct listing_what what = {
 		.prefix = words.n > 0 ? words.at[0] : "",
 		.pattern = opts.pattern,
+		.group = opts.group,
 		.is_long = opts.is_long,
 		.matches = matches,
 		.arg = &opts,

@@ -14,7 +14,7 @@
 struct opts {
 	bool recursive, replace, exported, strict, same_node;
 	uint64_t n_replicas, n_nof, pin_ttl_ms;
-	const char *prefer, *prefer_nof, *pin;
+	const char *prefer, *prefer_nof, *pin, *group;
 };
 
 static const struct arg_def defs[] = {
@@ -32,6 +32,8 @@ static const struct arg_def defs[] = {
 	 "where copies in memory go first, by name or id"},
 	{'\0', "prefer-nof", ARG_TEXT, offsetof(struct opts, prefer_nof), "SEGMENT,...", NULL,
 	 "where the others go first"},
+	{'\0', "group", ARG_TEXT, offsetof(struct opts, group), "ID", NULL,
+	 "objects of one group go for room together"},
 	{'\0', "same-node", ARG_FLAG, offsetof(struct opts, same_node), NULL, NULL,
 	 "with -r: first copies of small files that are put together on one host"},
 	{'\0', "pin", ARG_TEXT, offsetof(struct opts, pin), "soft|hard", NULL,
@@ -142,6 +144,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 		.preferred = preferred,
 		.preferred_nof = preferred_nof,
 		.pin_ttl_ms = opts->pin_ttl_ms,
+		.group = opts->group,
 	};
 	int status = judge(cli, opts, words);
 

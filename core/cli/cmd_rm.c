@@ -12,7 +12,7 @@
 
 struct opts {
 	bool force, recursive, prefix, all;
-	const char *pattern, *on;
+	const char *pattern, *group, *on;
 };
 
 static const struct arg_def defs[] = {
@@ -26,6 +26,8 @@ static const struct arg_def defs[] = {
 	 "without words: every object of the tenant"},
 	{'\0', "on", ARG_TEXT, offsetof(struct opts, on), "SEGMENT", NULL,
 	 "only the copies on that segment; an object goes with its last copy"},
+	{'\0', "group", ARG_TEXT, offsetof(struct opts, group), "ID", NULL,
+	 "objects of that group, of those with a prefix if one is given"},
 	{'\0', "regex", ARG_TEXT, offsetof(struct opts, pattern), "PATTERN", NULL,
 	 "keys that have something that looks so (PCRE2), of those with a prefix if one is given"},
 };
@@ -42,6 +44,13 @@ struct removal {
 	uint64_t n_removed, n_leased, n_missing, n_failed;
 	int status;
 };
+
+/* is_sought -- the words are prefixes of what is looked for, and may be left out. */
+static bool
+is_sought(const struct opts *opts)
+{
+	return opts->pattern != NULL || opts->group != NULL;
+}
 
 /* judge -- what became of one key. */
 static void
@@ -121,8 +130,13 @@ add_prefix(struct removal *removal, const char *prefix)
 	int r;
 
 	flush(removal); /* in the order of the words */
-	r = pattern != NULL ? tiffin_remove_regex(removal->client, pattern, prefix, flags, &removed)
-			    : tiffin_remove_prefix(removal->client, prefix, flags, &removed);
+	if (removal->opts->group != NULL)
+		r = tiffin_remove_group(removal->client, removal->opts->group, prefix, flags,
+					&removed);
+	else if (pattern != NULL)
+		r = tiffin_remove_regex(removal->client, pattern, prefix, flags, &removed);
+	else
+		r = tiffin_remove_prefix(removal->client, prefix, flags, &removed);
 	removal->n_removed += removed.n_removed;
 	removal->n_leased += removed.n_leased;
 	removal->n_failed += removed.n_failed;
@@ -154,7 +168,7 @@ add_below(struct removal *removal, const char *key)
 static int
 add_word(struct removal *removal, const char *key)
 {
-	if (removal->opts->prefix || removal->opts->pattern != NULL)
+	if (removal->opts->prefix || is_sought(removal->opts))
 		return add_prefix(removal, key);
 	if (removal->opts->recursive)
 		return add_below(removal, key);
@@ -168,7 +182,7 @@ add_words(struct removal *removal, struct operands words)
 	const char *key;
 	int kept = CLI_OK;
 
-	if (removal->opts->all || (removal->opts->pattern != NULL && words.n == 0))
+	if (removal->opts->all || (is_sought(removal->opts) && words.n == 0))
 		return add_prefix(removal, "");
 	keys_init(&keys, removal->cli, words);
 	while (!interrupted()) {
@@ -257,7 +271,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 	struct removal removal = {
 		.cli = cli,
 		.opts = opts,
-		.is_walk = opts->recursive || opts->prefix || opts->all || opts->pattern != NULL,
+		.is_walk = opts->recursive || opts->prefix || opts->all || is_sought(opts),
 	};
 	int status;
 
@@ -265,7 +279,9 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 		return cli_say(cli, CLI_USAGE, "--all goes without words");
 	if (opts->pattern != NULL && (opts->all || opts->recursive))
 		return cli_say(cli, CLI_USAGE, "--regex goes without --all and -r");
-	if (words.n == 0 && !opts->all && opts->pattern == NULL && !cli->nul)
+	if (opts->group != NULL && (opts->all || opts->recursive || opts->pattern != NULL))
+		return cli_say(cli, CLI_USAGE, "--group goes without --all, --regex and -r");
+	if (words.n == 0 && !opts->all && !is_sought(opts) && !cli->nul)
 		return cli_say(cli, CLI_USAGE, "which keys?");
 	status = cli_client(cli, &removal.client);
 	if (status != CLI_OK)

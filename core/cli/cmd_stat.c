@@ -55,6 +55,8 @@ print_text(const char *key, const struct tiffin_stat *stat)
 		       num_show_ms(left, sizeof(left), stat->pin_left_ms));
 	else
 		printf("pin         %s\n", pin_word(stat->pin));
+	printf("group       %s\n",
+	       stat->group[0] != '\0' ? key_show(shown, sizeof(shown), stat->group) : "none");
 	printf("attributes  %zu bytes\n", stat->attr_bytes);
 	printf("keys below  %s\n", stat->is_prefix ? "yes" : "no");
 }

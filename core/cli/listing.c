@@ -31,6 +31,8 @@ listing_json_stat(struct json *json, const struct tiffin_stat *stat)
 		snprintf(crc, sizeof(crc), "%08x", stat->crc);
 		json_text(json, "crc32c", crc);
 	}
+	if (stat->group[0] != '\0')
+		json_key(json, "group", stat->group);
 }
 
 static void
@@ -58,6 +60,18 @@ print_line(const struct cli *cli, const struct listing_what *what, const char *k
 	cli_print_key(cli, key);
 }
 
+static int
+open_list(struct tiffin_client *client, const struct listing_what *what,
+	  struct tiffin_list **ret_list)
+{
+	if (what->group != NULL)
+		return tiffin_list_group_open(client, what->group, what->pattern, what->prefix,
+					      ret_list);
+	if (what->pattern != NULL)
+		return tiffin_list_regex_open(client, what->pattern, what->prefix, ret_list);
+	return tiffin_list_open(client, what->prefix, what->delimiter, NULL, ret_list);
+}
+
 int
 listing_run(struct cli *cli, const struct listing_what *what)
 {
@@ -73,9 +87,7 @@ listing_run(struct cli *cli, const struct listing_what *what)
 	status = cli_client(cli, &client);
 	if (status != CLI_OK)
 		return status;
-	r = what->pattern != NULL
-		    ? tiffin_list_regex_open(client, what->pattern, what->prefix, &list)
-		    : tiffin_list_open(client, what->prefix, what->delimiter, NULL, &list);
+	r = open_list(client, what, &list);
 	if (r < 0)
 		return cli_fail(cli, r, what->prefix);
 

@@ -11,6 +11,7 @@ struct listing_what {
 	const char *prefix;
 	char delimiter;      /* '\0': every key */
 	const char *pattern; /* NULL: every key; else without delimiter */
+	const char *group;   /* NULL: any or none; else without delimiter */
 	bool is_long;
 
 	/* matches -- print this one?  NULL: all. */

@@ -74,7 +74,8 @@ put_batch_add(struct put_batch *batch, const char *key, void **bytes_taken, size
 		return cli_fail_system(batch->cli, -ENOMEM, "a key");
 	}
 	*slice = (struct iovec){take(bytes_taken), n_bytes};
-	*item = (struct tiffin_item){.key = copy, .slices = slice, .n_slices = 1};
+	*item = (struct tiffin_item){
+		.key = copy, .slices = slice, .n_slices = 1, .group = batch->options->group};
 	batch->n++;
 	batch->n_bytes += n_bytes;
 	if (batch->n == PUT_BATCH_FILES || batch->n_bytes >= PUT_BATCH_BYTES)

@@ -10,6 +10,7 @@
 #define NAME_MAX_BYTES 255
 #define TEXT_MAX       512
 #define ATTR_MAX       4096
+#define GROUP_MAX      255  /* bytes of a group's id */
 #define BATCH_MAX      1024 /* items of one request */
 #define REPLICAS_MAX   8    /* copies of one object */
 #define EXTENTS_MAX    4096 /* pieces of one replica */

@@ -38,6 +38,12 @@ SELECT 'a value is out of range', object_id, 'object'
     OR pinned_until_s NOT BETWEEN 1 AND 4294967295
 
 UNION ALL
+SELECT 'a value is out of range', object_id, 'object_group'
+  FROM object_group
+ WHERE object_id NOT BETWEEN 1 AND 281474976710655
+    OR length(group_id) NOT BETWEEN 1 AND 255
+
+UNION ALL
 SELECT 'a value is out of range', replica_id, 'replica'
   FROM replica
  WHERE replica_id < 8
@@ -229,6 +235,17 @@ UNION ALL
 SELECT 'a key holds NUL', object_id, hex(key)
   FROM object
  WHERE instr(key, x'00') > 0
+
+-- Groups.
+UNION ALL
+SELECT 'a group has no object', object_id, 'group ' || hex(group_id)
+  FROM object_group
+ WHERE object_id NOT IN (SELECT object_id FROM object)
+
+UNION ALL
+SELECT 'the id of a group holds NUL', object_id, hex(group_id)
+  FROM object_group
+ WHERE instr(group_id, x'00') > 0
 
 -- Tasks and jobs.
 UNION ALL

@@ -120,6 +120,7 @@ some_len(void)
 static struct tiffin_put_options
 some_options(bool *ret_replaces)
 {
+	static const char *const groups[] = {"g", "h", "i"};
 	struct tiffin_put_options options = {
 		.struct_bytes = sizeof(options),
 		.replica_num = sim_chance(2) ? 2 : 1,
@@ -131,6 +132,9 @@ some_options(bool *ret_replaces)
 		options.flags |= TIFFIN_SOFT_PIN;
 		options.pin_ttl_ms = sim_between(1, 20000);
 	}
+	if (sim_chance(3))
+		options.group = groups[sim_between(0, array_len(groups) - 1)];
+	options.nof_replica_num = sim_chance(6) ? 1 : 0;
 	return options;
 }
 

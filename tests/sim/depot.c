@@ -201,7 +201,7 @@ mount(struct keep *keep)
 		.segment_id = life->segment_id,
 		.segment_epoch = life->epoch,
 		.size_bytes = life->size_bytes,
-		.medium = depot->is_on_disk ? 2 : 1,
+		.medium = depot->medium,
 		.name = span_of(depot->name, strlen(depot->name)),
 		.host = span_of(depot->host, strlen(depot->host)),
 		.endpoint = span_of("sim", 3),
@@ -331,6 +331,9 @@ depots_init(unsigned n, uint64_t size_bytes, bool share_hosts)
 		depot->node = i;
 		snprintf(depot->host, sizeof(depot->host), "host%u", share_hosts ? 0 : i);
 		depot->is_on_disk = sim_chance(3);
+		depot->medium = depot->is_on_disk         ? MEDIUM_FILE
+				: i == 2 && sim_chance(2) ? MEDIUM_NOF
+							  : MEDIUM_DRAM;
 		snprintf(depot->name, sizeof(depot->name), "provider%u", i);
 		node_clock_init(&depot->clock);
 		depot->life = life_new(depot, size_bytes);

@@ -41,6 +41,7 @@ struct fenced {
 };
 
 struct depot {
+	uint8_t medium;
 	unsigned index, node;
 	char host[24], name[24];
 	bool is_on_disk; /* says that it lends room on a disk */

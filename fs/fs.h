@@ -61,6 +61,15 @@ void fs_open_close_all(struct fs *fs);
 /* fs_now -- for mtime. */
 struct timespec fs_now(const struct fs *fs);
 
+/* fs_put_flags -- of a put, the mount's pin included. */
+static inline uint32_t
+fs_put_flags(const struct fs *fs, uint32_t flags)
+{
+	return flags | (fs->opts->pin == FS_PIN_HARD   ? TIFFIN_HARD_PIN
+			: fs->opts->pin == FS_PIN_SOFT ? TIFFIN_SOFT_PIN
+						       : 0u);
+}
+
 /* fs_buf -- this thread's buffer of FS_BUF_BYTES, touched before use; NULL: no memory. */
 #define FS_BUF_BYTES (1u << 20)
 void *fs_buf(void);

@@ -206,6 +206,7 @@ put_whole(struct fs *fs, const char *key, struct iovec slice, const struct fs_at
 	struct tiffin_put_options options = {
 		.struct_bytes = sizeof(options),
 		.replica_num = (uint32_t)fs->opts->replicas,
+		.flags = fs_put_flags(fs, 0),
 		.attr = blob,
 		.attr_bytes = sizeof(blob),
 	};

@@ -36,6 +36,11 @@ static const char *const for_kernel[] = {
 static const char *const seconds[] = {"timeout", "attr_timeout", "entry_timeout",
 				      "negative_timeout"};
 
+/* Other words for options of the list. */
+static const struct {
+	const char *word, *name;
+} aliases[] = {{"threads", "max_threads"}, {"log", "log_file"}};
+
 /* The words of one command line, and where to say why they were refused. */
 struct words {
 	struct fs_options *opts;
@@ -151,6 +156,23 @@ is_known(const char *name)
 	return false;
 }
 
+/* take_source -- "HOST:PORT/PREFIX" has the prefix in it; a socket's path has '/' of its own. */
+static int
+take_source(const struct words *words, const char *text)
+{
+	char *slash;
+	int r = replace(&words->opts->source, text);
+
+	if (r < 0 || strncmp(text, "unix:", 5) == 0)
+		return r;
+	slash = strchr(words->opts->source, '/');
+	if (slash == NULL)
+		return 0;
+	*slash = '\0';
+	return slash[1] == '\0' ? 0
+				: set(words, "prefix", text + (slash - words->opts->source) + 1);
+}
+
 /* take_word -- one word of -o. */
 static int
 take_word(const struct words *words, char *word)
@@ -166,8 +188,19 @@ take_word(const struct words *words, char *word)
 	if (strcmp(word, "no_default_permissions") == 0)
 		return set(words, "default_permissions", "0");
 
+	if (strcmp(word, "foreground") == 0) {
+		words->opts->is_foreground = true;
+		return 0;
+	}
 	if (text != NULL)
 		*text++ = '\0';
+	if (text != NULL && strcmp(word, "master") == 0)
+		return take_source(words, text);
+	for (size_t i = 0; i < array_len(aliases); i++)
+		if (strcmp(word, aliases[i].word) == 0)
+			return text != NULL ? set(words, aliases[i].name, text)
+					    : refuse(words, "-o %s lacks its value; write %s=...",
+						     word, word);
 	if (!is_known(word))
 		return refuse(words, "-o %.64s is not an option; --help lists them", word);
 	if (text == NULL && !is_flag(word))
@@ -275,23 +308,6 @@ take_letters(const struct words *words, int argc, char **argv, int *at)
 		return *letter == 'o' ? take_words(words, text) : 0;
 	}
 	return 0;
-}
-
-/* take_source -- "HOST:PORT/PREFIX" has the prefix in it; a socket's path has '/' of its own. */
-static int
-take_source(const struct words *words, const char *text)
-{
-	char *slash;
-	int r = replace(&words->opts->source, text);
-
-	if (r < 0 || strncmp(text, "unix:", 5) == 0)
-		return r;
-	slash = strchr(words->opts->source, '/');
-	if (slash == NULL)
-		return 0;
-	*slash = '\0';
-	return slash[1] == '\0' ? 0
-				: set(words, "prefix", text + (slash - words->opts->source) + 1);
 }
 
 static int

@@ -14,6 +14,9 @@
 /* In the order of the words of option `control`. */
 enum fs_control_shown { FS_CONTROL_HIDDEN, FS_CONTROL_LISTED, FS_CONTROL_OFF };
 
+/* In the order of the words of option `pin`. */
+enum fs_pinned { FS_PIN_NONE, FS_PIN_SOFT, FS_PIN_HARD };
+
 struct fs_options {
 #define OPTION(kind, field, unit, def, min, max, help) OPTION_FIELD_##kind(field)
 #include "fs/options.def"
@@ -40,7 +43,8 @@ void fs_options_fini(struct fs_options *opts);
 /*
  * fs_options_args -- "SOURCE DIR -o a,b=c ...", as a person, mount(8) or fstab writes it.
  *
- * SOURCE is "unix:PATH", "HOST:PORT" or "HOST:PORT/PREFIX", or left out.  Called as mount.NAME, the
+ * SOURCE is "unix:PATH", "HOST:PORT" or "HOST:PORT/PREFIX", or left out; -o master=SOURCE is the
+ * same.  Called as mount.NAME, the
  * flags are those that mount(8) gives to its helpers.
  *
  * result:  0; -EINVAL or -ENOMEM with one line in why that names the word.

@@ -119,7 +119,7 @@ begin(struct fs *fs, struct fs_node *node, uint64_t len_bytes, uint32_t flags)
 	struct tiffin_put_options options = {
 		.struct_bytes = sizeof(options),
 		.replica_num = (uint32_t)fs->opts->replicas,
-		.flags = flags,
+		.flags = fs_put_flags(fs, flags),
 	};
 	struct fs_version shown;
 	char key[FS_KEY_ROOM];

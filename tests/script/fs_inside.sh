@@ -61,6 +61,9 @@ is "after a new mount" "$(cat "$T/large")" "$(user large "$M/b")"
 is "listed when asked for" 10 "$(getfattr --absolute-names -d -m '^user.tiffin' "$M/b" | grep -c '^user.tiffin')"
 
 mount_stop
+mount_start -o pin=hard,threads=4
+echo pinned >"$M/p" && is "pin=hard" hard "$(says pin "$M/p")" || die "pin=hard"
+mount_stop
 mount_start -o xattr=0
 if setfattr -n user.x -v 1 "$M/b" 2>/dev/null; then die "xattr=0 keeps them"; fi
 check

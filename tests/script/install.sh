@@ -16,6 +16,11 @@ for file in bin/tiffin bin/tiffin-master bin/tiffin-provider bin/tiffinfs includ
 	has "$file"
 done
 
+has "lib/systemd/system/tiffinfs@.service"
+unit=$usr/lib/systemd/system/tiffinfs@.service
+grep -q '^ExecStart=/.*/bin/tiffinfs ' "$unit" || die "tiffinfs@.service does not start tiffinfs"
+if grep '@[A-Z_]*@' "$unit"; then die "tiffinfs@.service was not filled in"; fi
+
 "$usr/sbin/mount.fuse.tiffin" --version >"$T/version" || die "mount.fuse.tiffin --version"
 grep -q '^tiffinfs [0-9]' "$T/version" || die "mount.fuse.tiffin is not tiffinfs"
 

@@ -84,6 +84,25 @@ source__with_a_path_behind_the_port__sets_the_prefix(void **state)
 }
 
 static void
+other_words__for_source_threads_log_and_foreground__are_understood(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		parse("tiffinfs /mnt -o master=h:7400/p,threads=7,log=/l,foreground,pin=soft"), 0);
+	assert_string_equal(opts.source, "h:7400");
+	assert_string_equal(opts.prefix, "p");
+	assert_string_equal(opts.dir, "/mnt");
+	assert_int_equal(opts.max_threads, 7);
+	assert_string_equal(opts.log_file, "/l");
+	assert_true(opts.is_foreground);
+	assert_int_equal(opts.pin, FS_PIN_SOFT);
+	assert_int_equal(parse("tiffinfs /mnt -o threads"), -EINVAL);
+	assert_non_null(strstr(why, "threads"));
+	assert_int_equal(parse("tiffinfs /mnt -o pin=firmly"), -EINVAL);
+	assert_non_null(strstr(why, "pin"));
+}
+
+static void
 line__of_mount_8__takes_its_flags_for_what_they_are(void **state)
 {
 	(void)state;
@@ -219,6 +238,7 @@ main(void)
 		TEST(line__of_a_person__is_understood),
 		TEST(line__with_the_directory_alone__leaves_the_master_to_the_default),
 		TEST(source__with_a_path_behind_the_port__sets_the_prefix),
+		TEST(other_words__for_source_threads_log_and_foreground__are_understood),
 		TEST(line__of_mount_8__takes_its_flags_for_what_they_are),
 		TEST(words_of_fstab__that_concern_others__are_passed_over_or_on),
 		TEST(timeouts__without_a_unit__are_seconds),

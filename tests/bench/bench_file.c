@@ -126,7 +126,7 @@ main(int argc, char **argv)
 	bytes = aligned_alloc(DISK_BLOCK_MAX, OPS * OP_BYTES);
 	lent = lend(size_bytes);
 	if (bytes == NULL || engine_new(clock_real(), &engine) < 0 ||
-	    engine_add_default(engine) < 0 || engine_lend(engine, lent) < 0)
+	    engine_add_default(engine, 0) < 0 || engine_lend(engine, lent) < 0)
 		fail("no memory");
 	memset(bytes, 0x5a, OPS * OP_BYTES);
 	desc.segment_id = lent->segment_id;

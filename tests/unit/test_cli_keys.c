@@ -16,7 +16,7 @@ from_bytes(struct keys *keys, char *bytes, size_t n)
 {
 	const struct cli cli = {.nul = true};
 
-	keys_init(keys, &cli, (struct operands){0, NULL});
+	keys_init(keys, &cli, (struct operands){0, NULL, 0});
 	keys->from = n > 0 ? fmemopen(bytes, n, "r") : fopen("/dev/null", "re");
 	assert_non_null(keys->from);
 }
@@ -30,7 +30,7 @@ keys__as_words__come_one_after_the_other(void **state)
 	const char *key;
 
 	(void)state;
-	keys_init(&keys, &cli, (struct operands){2, argv});
+	keys_init(&keys, &cli, (struct operands){2, argv, 0});
 
 	assert_int_equal(keys_next(&keys, &cli, &key), CLI_OK);
 	assert_string_equal(key, "a");

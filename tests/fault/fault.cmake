@@ -23,3 +23,8 @@ add_executable(fault_arm tests/fault/arm.c tests/fault/page.c)
 add_executable(fault_story tests/fault/story.c tests/fault/chapters.c tests/fault/after.c
   tests/fault/ledger.c tests/fault/page.c)
 target_link_libraries(fault_story PRIVATE tiffin_core)
+
+# A network that is bad: see tests/script/bad_network.sh.
+add_executable(fault_wires tests/fault/wires.c tests/fault/proxy.c)
+target_link_libraries(fault_wires PRIVATE tiffin_core)
+target_link_options(fault_wires PRIVATE -Wl,--wrap=connect)

@@ -307,6 +307,9 @@ evict_to_mark(struct master *master)
 	if (master->size_bytes == 0 || master->progress.is_stalled)
 		return;
 	evict_groups(master);
+	if (master->offload.wanted_bytes > 0)
+		(void)evict_disks(master, master->offload.wanted_bytes);
+	master->offload.wanted_bytes = 0;
 	list_each(&master->all_segments, link) {
 		struct segment *segment = list_of(link, struct segment, at_master);
 

@@ -130,7 +130,8 @@ offload_object(struct master *master, struct object *object, uint64_t *ret_bytes
 		return OFFLOAD_CANT;
 	len = replica_room_bytes(source);
 	if (!disks_have(master, len)) {
-		(void)evict_disks(master, len);
+		master->offload.wanted_bytes +=
+			len; /* by the sweep: here an eviction is under way */
 		return waits ? OFFLOAD_FULL : OFFLOAD_CANT;
 	}
 	if (is_enough_under_way(master, len))

@@ -46,6 +46,7 @@ enum offload_mode { OFFLOAD_OFF, OFFLOAD_AUTO, OFFLOAD_ON };
 struct offload {
 	size_t n_offloads, n_promotions; /* under way */
 	uint64_t bytes;                  /* of memory that come free when those are done */
+	uint64_t wanted_bytes;           /* on disks, for those that could not go there */
 	uint64_t rest_until_ms;
 	struct sketch *sketch; /* uses of objects on disks; NULL: none was counted yet */
 };

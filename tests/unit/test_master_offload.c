@@ -370,11 +370,45 @@ tenant_at_its_quota__loses_what_lies_on_disks_first(void **state)
 	assert_int_not_equal(place_of(&t, "k1"), 0);
 }
 
+static void
+join(struct world *w, const char *key, const char *group)
+{
+	struct tenant *tenant = tenants_by_name(&w->master->tenants, (const uint8_t *)"default", 7);
+	struct object *object = books_find(w->master, tenant, (const uint8_t *)key, strlen(key));
+
+	assert_non_null(object);
+	assert_int_equal(
+		group_join(&w->master->groups, object, (const uint8_t *)group, strlen(group)), 0);
+}
+
+static void
+group__that_lies_on_both_tiers__goes_from_each_as_room_is_wanted_there(void **state)
+{
+	struct world *w = *state;
+	struct tiers t = tiers_of(w, OFFLOAD_AUTO, LARGE + LARGE / 2);
+
+	put_four(&t);
+	assert_true(carry_out(&t, t.b) > 0);
+	assert_int_equal(place_of(&t, "k0"), 2); /* and no other has room there */
+	for (int i = 0; i < 8; i++) {            /* no lease of it runs any more */
+		world_pass_ms(w, 1000);
+		all_ping(&t);
+	}
+	join(w, "k0", "g");
+	join(w, "k1", "g");
+	put_some(&t, 4, "n");
+	(void)carry_out(&t, t.b);
+	assert_int_equal(place_of(&t, "k0"), 0);
+	assert_int_equal(place_of(&t, "k1"), 0);
+	assert_int_equal(w->master->groups.n, 0);
+}
+
 int
 main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
+		T(group__that_lies_on_both_tiers__goes_from_each_as_room_is_wanted_there),
 		T(put__in_a_store_of_both_tiers__goes_to_memory),
 		T(put__in_a_store_of_disks_alone__goes_there),
 		T(eviction__with_a_disk__moves_the_oldest_there_and_nothing_is_gone),

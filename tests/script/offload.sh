@@ -6,6 +6,7 @@
 
 TTL=20000
 LEASE=300
+MASTER_OPTIONS=--promote-uses=1
 settled() { [ "$(told "$1")" -ge "$2" ]; }
 
 master_start
@@ -23,9 +24,9 @@ done
 [ "$(told evictions)" -eq 0 ] || die "objects are gone"
 check
 
-# A place in memory, and the oldest is used again: it comes back.
+# A place in memory, and the oldest is used (not within four seconds of its put): it comes back.
 for i in 20 21 22 23 24; do t rm "k$i" >/dev/null || die "rm of k$i"; done
-sleep 4
+sleep 5
 t get k1 "$T/g" || die "get of k1"
 wait_for 20 settled promotions 1 || die "it does not come back: $(tiffin events | tail -3)"
 t get k1 "$T/g" || die "get of what came back"

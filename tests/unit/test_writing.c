@@ -19,11 +19,12 @@ begin(struct world *w, uint8_t n_replicas, uint64_t len_bytes, struct writing *r
 	struct writing_granted granted = {.asked_ns = clock_ns(&w->clock.base),
 					  .era = writing_era(w->client)};
 	const struct rec_put put = {span_of("a", 1), len_bytes};
+	const struct put_list list = {.puts = &put, .n = 1};
 	cleanup_with(ask_fini) struct ask ask;
 	struct rep_put_start rep;
 
 	ask_init(&ask, w->client);
-	assert_int_equal(put_start(&ask, &options, &put, 1, far_ns(w), &rep), 0);
+	assert_int_equal(put_start(&ask, &options, &list, far_ns(w), &rep), 0);
 	granted.object_id = rep.places[0].object_id;
 	granted.replicas = rep.places[0].replicas;
 	granted.n_replicas = rep.places[0].n_replicas;

@@ -251,7 +251,9 @@ rdma_conn_add(struct rdma_conn *conn, struct rdma_doorbell *doorbell, const stru
 		.sg_list = doorbell->sges[i],
 		.num_sge = wr->n_sges,
 		.opcode = wr->kind == OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
-		.send_flags = id % SIGNAL_EVERY == SIGNAL_EVERY - 1 ? IBV_SEND_SIGNALED : 0,
+		.send_flags = conn->is_iwarp || id % SIGNAL_EVERY == SIGNAL_EVERY - 1
+				      ? IBV_SEND_SIGNALED
+				      : 0,
 	};
 	request->wr.rdma.remote_addr = wr->remote_address;
 	request->wr.rdma.rkey = wr->rkey;
@@ -332,22 +334,33 @@ rdma_conn_show(struct rdma_conn *conn, const struct wire_request *request)
 
 /* ---- completions ---- */
 
-/* retire -- every request up to that one is done. */
+/* retire_first -- the oldest request is done.  Gives its bytes. */
+static uint64_t
+retire_first(struct rdma *rdma, struct rdma_conn *conn)
+{
+	struct rdma_wr wr = conn->ring[conn->n_retired++ % RDMA_DEPTH];
+
+	conn->out_bytes -= wr.len_bytes;
+	if (wr.move == NULL)
+		return 0;
+	conn->n_reads -= wr.kind == OP_READ;
+	rdma_group_retired(rdma, conn, &wr);
+	return wr.len_bytes;
+}
+
+/* retire -- that request is done, and with it all before it, but on iWARP. */
 static uint64_t
 retire(struct rdma *rdma, struct rdma_conn *conn, uint64_t id)
 {
 	uint64_t len_bytes = 0;
 
-	while (conn->n_retired <= id) {
-		struct rdma_wr wr = conn->ring[conn->n_retired++ % RDMA_DEPTH];
-
-		conn->out_bytes -= wr.len_bytes;
-		len_bytes += wr.len_bytes;
-		if (wr.move == NULL)
-			continue;
-		conn->n_reads -= wr.kind == OP_READ;
-		rdma_group_retired(rdma, conn, &wr);
-	}
+	if (id < conn->n_retired || id >= conn->n_posted)
+		return 0;
+	conn->ring[id % RDMA_DEPTH].is_back = true;
+	while (conn->n_retired < conn->n_posted &&
+	       (conn->is_iwarp ? conn->ring[conn->n_retired % RDMA_DEPTH].is_back
+			       : conn->n_retired <= id))
+		len_bytes += retire_first(rdma, conn);
 	return len_bytes;
 }
 

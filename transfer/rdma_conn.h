@@ -37,7 +37,9 @@
  *
  * Requests stand in `ring` in the order in which they were posted, and come back in that order.
  * Every eighth is signalled, and the last one of each doorbell; one completion tells of all before
- * it.  An unsignalled one comes back by itself only when it fails.
+ * it.  An unsignalled one comes back by itself only when it fails.  On iWARP all are signalled, and
+ * each speaks for itself: there a SEND or WRITE may come back before a READ that was posted
+ * earlier.
  *
  * thread:  the transport's lock.
  */
@@ -68,6 +70,7 @@ struct rdma_wr {
 	uint64_t len_bytes;
 	uint8_t *slot;           /* of the device's stage; NULL: the slices themselves */
 	struct op_cursor cursor; /* where a READ's bytes go from there */
+	bool is_back;            /* iWARP: it is done, but one before it is not */
 	int n_sges;
 	uint32_t rkey;
 	uint64_t remote_address;

@@ -22,7 +22,11 @@ ops__of_every_size__arrive_whole(void **state)
 static void
 ops__over_iwarp__arrive_whole(void **state)
 {
-	struct fake_config config = {.seed = 2, .n_devices = 1, .is_iwarp = true};
+	struct fake_config config = {.seed = 2,
+				     .n_devices = 1,
+				     .is_iwarp = true,
+				     .delay_ns_max = 20000,
+				     .luck = {.reorder = 2000}};
 	struct world *w = world_over(&config, false);
 
 	(void)state;

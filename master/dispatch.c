@@ -85,7 +85,6 @@ makes_rows(uint16_t type)
 {
 	switch (type) {
 	case MSG_tenant_put:
-	case MSG_mount_segment:
 	case MSG_put_start:
 	case MSG_set_attr:
 	case MSG_copy:
@@ -218,6 +217,21 @@ finish_frame(struct peer *peer, size_t at, const struct frame *asked, int status
 	frame_end(&peer->out, at, &reply);
 }
 
+/* may_write -- what this request changes can go into the books now; else why says what is wrong. */
+static bool
+may_write(struct master *master, uint16_t type)
+{
+	if (master->progress.is_stalled)
+		why_refused(master, "the books can't be written just now: %s",
+			    master->progress.why);
+	else if (master->progress.is_full && makes_rows(type))
+		why_refused(master, "the disk of the master's database is full: what is there is "
+				    "read and may be removed, nothing new is taken");
+	else
+		return true;
+	return false;
+}
+
 static void
 run(struct peer *peer, const struct frame *frame)
 {
@@ -239,8 +253,7 @@ run(struct peer *peer, const struct frame *frame)
 	}
 	if (lasting && prepare_answer(peer, frame, &answer) < 0)
 		status = STATUS_UNAVAILABLE;
-	else if (lasting && (master->progress.is_stalled ||
-			     (master->progress.is_full && makes_rows(frame->type))))
+	else if (lasting && !may_write(master, frame->type))
 		status = STATUS_UNAVAILABLE;
 	else
 		status = runs[frame->type].run(peer, frame->payload, &peer->out);

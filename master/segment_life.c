@@ -358,6 +358,9 @@ segment_mount(struct master *master, struct client *client, const struct rec_seg
 	}
 	if (same != NULL && !is_as_the_books_say(master, same, lent))
 		return doubt(master, same, lent);
+	if (same == NULL && master->progress.is_full)
+		return MOUNT_E_LATER; /* one that is known must come back: its objects would be lost
+				       */
 	return same != NULL ? err_up(mount_again(master, client, same, lent))
 			    : err_up(mount_new(master, client, lent));
 }

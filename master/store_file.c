@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "master/store_internal.h"
@@ -138,6 +139,16 @@ store_files_drop_reserve(struct store_files *files)
 	return files->reserve_fd >= 0 && ftruncate(files->reserve_fd, 0) == 0;
 }
 
+/* With less than as much again beside it, the next commits would have to give it up at once. */
+static bool
+has_slack(int fd)
+{
+	struct statvfs disk;
+
+	return fstatvfs(fd, &disk) < 0 ||
+	       (uint64_t)disk.f_bavail * disk.f_frsize >= 2 * STORE_RESERVE_BYTES;
+}
+
 void
 store_files_fill_reserve(struct store_files *files)
 {
@@ -147,6 +158,8 @@ store_files_fill_reserve(struct store_files *files)
 		files->is_full = false;
 		return;
 	}
+	if (!has_slack(files->reserve_fd))
+		return;
 	if (posix_fallocate(files->reserve_fd, 0, STORE_RESERVE_BYTES) == 0)
 		files->is_full = false;
 	else if (ftruncate(files->reserve_fd, 0) < 0)

@@ -194,6 +194,8 @@ lose_some(struct master *master, struct segment *segment)
 static uint64_t
 sweep_segment(struct master *master, struct segment *segment)
 {
+	if (segment->state == SEGMENT_AWAY && master->progress.is_stalled)
+		segment->away_since_ms = master->now_ms; /* nobody can be mounted now */
 	if (segment->state == SEGMENT_AWAY &&
 	    master->now_ms - segment->away_since_ms >=
 		    master->limits.client_ttl_ms + master->limits.client_grace_ms) {

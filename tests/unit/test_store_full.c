@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A metadata disk without room: the reserve is given up, and removals go on. */
-#include "tests/unit/store_box.h"
-
-#include "tests/fault/vfs.h"
+/* A metadata disk without room, in whatever is under way: the reserve is given up, removals go on,
+ * and nothing that was acknowledged is lost. */
+#include "tests/unit/store_chapters.h"
 
 #define N_OBJECTS 2000u
 
@@ -175,6 +174,89 @@ full_disk__lets_a_master_start_and_go_on_removing(void **state)
 	free(text);
 }
 
+/* ---- full from the n-th write on ---- */
+
+static bool
+open_full(struct box *box)
+{
+	int r = box_open(box, VFS_NAME);
+
+	if (r == 0)
+		return true;
+	/* where no file can be made SQLite does not say why */
+	assert_true(r == -ENOSPC || r == -ENOENT);
+	assert_non_null(strstr(box->why, box->path));
+	assert_non_null(strstr(box->why, r == -ENOSPC ? "full" : "unable to open"));
+	vfs_succeed(); /* somebody makes room */
+	assert_int_equal(box_open(box, VFS_NAME), 0);
+	return false;
+}
+
+/* A start that migrates books of the first version, and one that finds them whole. */
+static bool
+start_on_a_full_disk(uint32_t n, const char *sql, const char *wanted)
+{
+	struct box box;
+	char *text;
+	bool was_full;
+
+	box_init(&box);
+	vfs_start();
+	if (sql != NULL) {
+		FILE *file = fopen(box.path, "w");
+
+		assert_non_null(file);
+		fclose(file);
+		box_sql(&box, sql_schemas[0].text);
+		box_sql(&box, sql);
+	} else {
+		assert_int_equal(box_open(&box, VFS_NAME), 0);
+		tell_all(&box);
+		box_close(&box);
+	}
+	vfs_fail_at(n, VFS_FOR_EVER, VFS_FULL);
+	(void)open_full(&box);
+	was_full = vfs_n_failed() > 0;
+	vfs_succeed();
+	text = box_dump(&box);
+	assert_non_null(strstr(text, wanted));
+	free(text);
+	assert_check_finds_nothing(&box);
+	box_fini(&box);
+	vfs_stop();
+	return was_full;
+}
+
+static void
+start__on_a_disk_full_from_any_write_on__is_refused_or_goes_on__and_loses_nothing(void **state)
+{
+	uint32_t n = 1;
+
+	(void)state;
+	while (n < OPS_MAX && start_on_a_full_disk(n, /* sql= */ NULL, chapters[STORY_BATCHES]))
+		n++;
+	assert_in_range(n, 3, OPS_MAX - 1);
+}
+
+static void
+migration__on_a_disk_full_from_any_write_on__is_all_or_nothing(void **state)
+{
+	static const char sql[] =
+		"PRAGMA application_id = 0x54494631;"
+		"INSERT INTO cluster VALUES (1, 1, 6, 100, 5, 5, 0);"
+		"INSERT INTO segment VALUES (7, 1, 42, 1, 1048576, 5, 'box', 'here', 'tcp:1');"
+		"INSERT INTO object VALUES (3, 1, CAST('old' AS BLOB), 600, 5, NULL, NULL);"
+		"INSERT INTO replica VALUES (24, 7, 4096);";
+	uint32_t n = 1;
+
+	(void)state;
+	while (n < OPS_MAX && start_on_a_full_disk(n, sql,
+						   "object 3 tenant 1 len 600 at 5 crc 0 0 key old "
+						   "attr \n  on 7: 4096+600\n"))
+		n++;
+	assert_in_range(n, 10, OPS_MAX - 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -186,7 +268,10 @@ main(void)
 		TEST(full_disk__once_there_is_room_again__has_its_reserve_back),
 		TEST(full_disk__lets_a_master_start_and_go_on_removing),
 		TEST(full_disk__without_a_reserve__stalls_and_says_so_and_loses_nothing),
+		cmocka_unit_test(
+			start__on_a_disk_full_from_any_write_on__is_refused_or_goes_on__and_loses_nothing),
+		cmocka_unit_test(migration__on_a_disk_full_from_any_write_on__is_all_or_nothing),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, write_chapters, burn_chapters);
 }

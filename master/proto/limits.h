@@ -4,7 +4,7 @@
 #ifndef MASTER_PROTO_LIMITS_H
 #define MASTER_PROTO_LIMITS_H
 
-#define PROTO_VERSION 1
+#define PROTO_VERSION 2
 
 #define KEY_MAX        1024 /* bytes */
 #define NAME_MAX_BYTES 255

@@ -2,8 +2,9 @@
 
 /*
  * tests/golden/ holds the bytes of every request and reply of proto.def, filled with a
- * fixed pattern (tests/fuzz/form.h).  They are what other builds speak.  A file may come
- * with a new message; none may ever change.  The files of new messages are made with
+ * fixed pattern (tests/fuzz/form.h).  They are what other builds of the same PROTO_VERSION speak.
+ * A file comes with a new message; one changes only together with the version: it is removed first.
+ * What is not there yet is made with
  *
  *      test_golden --write
  */

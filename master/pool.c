@@ -44,6 +44,8 @@ pool_of_host(const struct pool *pool, const char *host)
 {
 	size_t from = bound(pool, host, /* or_after= */ false);
 
+	if (pool->segments.n == 0)
+		return (struct pool_part){NULL, 0};
 	return (struct pool_part){pool->segments.at + from,
 				  bound(pool, host, /* or_after= */ true) - from};
 }

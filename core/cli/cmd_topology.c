@@ -126,7 +126,7 @@ show_gid(char *buf, size_t cap, const struct topology_nic *nic)
 	if (nic->kind != TOPOLOGY_RDMA)
 		snprintf(buf, cap, "-");
 	else if (nic->gid_outcome != 0)
-		snprintf(buf, cap, "none: %s", rdma_gid_why(nic->gid_outcome));
+		snprintf(buf, cap, "none: %s", rdma_gid_why((unsigned)nic->gid_outcome));
 	else
 		snprintf(buf, cap, "%u %s %s%s", nic->gid.index, rdma_gid_type_name(nic->gid.type),
 			 rdma_gid_show(address, sizeof(address), &nic->gid),
@@ -241,7 +241,7 @@ json_gid(struct json *json, const struct topology_nic *nic)
 	char address[INET6_ADDRSTRLEN];
 
 	if (nic->gid_outcome != 0) {
-		json_text(json, "gid_why", rdma_gid_why(nic->gid_outcome));
+		json_text(json, "gid_why", rdma_gid_why((unsigned)nic->gid_outcome));
 		return;
 	}
 	json_open_object(json, "gid");

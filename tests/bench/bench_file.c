@@ -114,7 +114,7 @@ main(int argc, char **argv)
 	uint64_t size_bytes;
 	double best = 0, best_fio = 0;
 	struct target_desc desc = {.is_on_disk = true};
-	struct engine *engine;
+	struct engine *engine = NULL;
 	struct target *target;
 	struct lent *lent;
 	uint8_t *bytes;

@@ -24,6 +24,7 @@ fill(struct site *s)
 	for (uint64_t i = 0; i < WORLD_SIZE; i++)
 		bytes[i] = pattern(i);
 	assert_int_equal(disk_write(s->w.lent->disk, LENT_HEADER_BYTES, bytes, WORLD_SIZE), 0);
+	free(s->model);
 	s->model = bytes;
 }
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* exist -- which of these keys have an object? */
-#include <errno.h>
-#include <string.h>
-
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
+#include "core/cli/key_batch.h"
 #include "core/cli/keys.h"
 #include "transfer/base/json.h"
-
-#define BATCH 512
 
 struct opts {
 	bool missing;
@@ -23,82 +19,62 @@ static const struct arg_def defs[] = {
 	 "keep those that are there for so long, at most lease_ms of the master"},
 };
 
-/* Keys waiting for one request, and what is known of those before. */
 struct asking {
-	struct cli *cli;
+	struct key_batch batch;
 	struct tiffin_client *client;
 	const struct opts *opts;
-	char *keys[BATCH]; /* owned */
-	size_t n;
 	struct json json;
-	int status;
 };
 
-static void
+/* tell -- what is known of one.  Exit status. */
+static int
 tell(struct asking *asking, const char *key, int result)
 {
 	bool is_there = result == 0;
 
 	if (!is_there && result != TIFFIN_E_NOT_FOUND) {
-		cli_fail_item(asking->cli, result, key);
-		cli_keep(&asking->status, cli_exit_of(result));
-		return;
+		cli_fail_item(asking->batch.cli, result, key);
+		return cli_exit_of(result);
 	}
-	if (!is_there)
-		cli_keep(&asking->status, CLI_NOT_FOUND);
-	if (asking->cli->json) {
+	if (asking->batch.cli->json) {
 		json_open_object(&asking->json, NULL);
 		json_key(&asking->json, "key", key);
 		json_bool(&asking->json, "exists", is_there);
 		json_close(&asking->json);
 	} else if (is_there != asking->opts->missing) {
-		cli_print_key(asking->cli, key);
+		cli_print_key(asking->batch.cli, key);
 	}
-}
-
-static void
-flush(struct asking *asking)
-{
-	const char *const *keys = (const char *const *)asking->keys;
-	int results[BATCH];
-	int r;
-
-	if (asking->n == 0)
-		return;
-	if (asking->opts->lease_ms > 0)
-		r = tiffin_exist_lease(asking->client, keys, asking->n, asking->opts->lease_ms,
-				       results);
-	else
-		r = tiffin_exist(asking->client, keys, asking->n, results);
-	if (r < 0)
-		cli_keep(&asking->status, cli_fail(asking->cli, r, NULL));
-	for (size_t i = 0; i < asking->n; i++) {
-		if (r == 0)
-			tell(asking, keys[i], results[i]);
-		free(asking->keys[i]);
-	}
-	asking->n = 0;
+	return is_there ? CLI_OK : CLI_NOT_FOUND;
 }
 
 static int
-add(struct asking *asking, const char *key)
+send(struct key_batch *batch, const char *const *keys, size_t n)
 {
-	char *copy = strdup(key);
+	struct asking *asking = container_of(batch, struct asking, batch);
+	int results[KEY_BATCH];
+	int kept = CLI_OK, r;
 
-	if (copy == NULL)
-		return cli_fail_system(asking->cli, -ENOMEM, "a key");
-	asking->keys[asking->n++] = copy;
-	if (asking->n == BATCH)
-		flush(asking);
-	return asking->status == CLI_UNREACHABLE ? CLI_UNREACHABLE : CLI_OK;
+	if (asking->opts->lease_ms > 0)
+		r = tiffin_exist_lease(asking->client, keys, n, asking->opts->lease_ms, results);
+	else
+		r = tiffin_exist(asking->client, keys, n, results);
+	if (r < 0)
+		return cli_fail(asking->batch.cli, r, NULL);
+	for (size_t i = 0; i < n; i++)
+		cli_keep(&kept, tell(asking, keys[i], results[i]));
+	return kept;
+}
+
+static int
+add(void *arg, const char *key)
+{
+	return key_batch_add(arg, key);
 }
 
 static int
 run(struct cli *cli, const void *opts, struct operands words)
 {
-	struct asking asking = {.cli = cli, .opts = opts};
-	struct keys keys;
-	const char *key;
+	struct asking asking = {.batch = {.cli = cli, .send = send}, .opts = opts};
 	int kept = cli_client(cli, &asking.client);
 
 	if (kept != CLI_OK)
@@ -106,22 +82,11 @@ run(struct cli *cli, const void *opts, struct operands words)
 	json_init(&asking.json, stdout);
 	if (cli->json)
 		json_open_list(&asking.json, NULL);
-	keys_init(&keys, cli, words);
-	while (!interrupted()) {
-		int status = keys_next(&keys, cli, &key);
-
-		if (status == CLI_OK && key == NULL)
-			break;
-		if (status == CLI_OK)
-			status = add(&asking, key);
-		cli_keep(&kept, status);
-		if (status == CLI_UNREACHABLE)
-			break;
-	}
-	flush(&asking);
+	kept = keys_each(cli, words, add, &asking.batch);
+	key_batch_flush(&asking.batch);
 	if (cli->json)
 		json_close(&asking.json);
-	cli_keep(&kept, asking.status);
+	cli_keep(&kept, asking.batch.status);
 	return interrupted() ? CLI_INTERRUPTED : kept;
 }
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* cmd_pin.c -- pin, unpin. */
-#include <errno.h>
-#include <string.h>
-
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "transfer/base/json.h"
+#include "core/cli/key_batch.h"
 #include "core/cli/keys.h"
-
-#define BATCH 512
+#include "transfer/base/json.h"
 
 struct opts {
 	bool soft;
@@ -23,85 +19,60 @@ static const struct arg_def defs[] = {
 	 "of a soft pin, at most 24h; without it: 30min"},
 };
 
-/* Keys waiting for one request, and what became of those before. */
 struct pinning {
-	struct cli *cli;
+	struct key_batch batch;
 	struct tiffin_client *client;
 	const struct opts *opts; /* NULL: unpin */
-	char *keys[BATCH];       /* owned */
-	size_t n;
 	uint64_t n_done, n_failed;
-	int status;
 };
 
-static void
-flush(struct pinning *pinning)
+static int
+send(struct key_batch *batch, const char *const *keys, size_t n)
 {
-	const char *const *keys = (const char *const *)pinning->keys;
-	int results[BATCH];
-	int r;
+	struct pinning *pinning = container_of(batch, struct pinning, batch);
+	const struct opts *opts = pinning->opts;
+	int results[KEY_BATCH];
+	int kept = CLI_OK, r;
 
-	if (pinning->n == 0)
-		return;
-	if (pinning->opts == NULL)
-		r = tiffin_unpin_batch(pinning->client, keys, pinning->n, results);
+	if (opts == NULL)
+		r = tiffin_unpin_batch(pinning->client, keys, n, results);
 	else
-		r = tiffin_pin_batch(pinning->client, keys, pinning->n,
-				     pinning->opts->soft ? TIFFIN_SOFT_PIN : TIFFIN_HARD_PIN,
-				     pinning->opts->ttl_ms, results);
-	if (r < 0)
-		cli_keep(&pinning->status, cli_fail(pinning->cli, r, NULL));
-	for (size_t i = 0; i < pinning->n; i++) {
-		bool is_done = r == 0 && results[i] == 0;
-
-		pinning->n_done += is_done;
-		pinning->n_failed += !is_done;
-		if (r == 0 && !is_done) {
-			cli_fail_item(pinning->cli, results[i], keys[i]);
-			cli_keep(&pinning->status, cli_exit_of(results[i]));
-		}
-		free(pinning->keys[i]);
+		r = tiffin_pin_batch(pinning->client, keys, n,
+				     opts->soft ? TIFFIN_SOFT_PIN : TIFFIN_HARD_PIN, opts->ttl_ms,
+				     results);
+	if (r < 0) {
+		pinning->n_failed += n;
+		return cli_fail(pinning->batch.cli, r, NULL);
 	}
-	pinning->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (results[i] == 0) {
+			pinning->n_done++;
+			continue;
+		}
+		pinning->n_failed++;
+		cli_fail_item(pinning->batch.cli, results[i], keys[i]);
+		cli_keep(&kept, cli_exit_of(results[i]));
+	}
+	return kept;
 }
 
 static int
-add(struct pinning *pinning, const char *key)
+add(void *arg, const char *key)
 {
-	char *copy = strdup(key);
-
-	if (copy == NULL)
-		return cli_fail_system(pinning->cli, -ENOMEM, "a key");
-	pinning->keys[pinning->n++] = copy;
-	if (pinning->n == BATCH)
-		flush(pinning);
-	return pinning->status == CLI_UNREACHABLE ? CLI_UNREACHABLE : CLI_OK;
+	return key_batch_add(arg, key);
 }
 
 static int
 pin_words(struct cli *cli, const struct opts *opts, struct operands words)
 {
-	struct pinning pinning = {.cli = cli, .opts = opts};
-	struct keys keys;
+	struct pinning pinning = {.batch = {.cli = cli, .send = send}, .opts = opts};
 	struct json json;
-	const char *key;
 	int kept = cli_client(cli, &pinning.client);
 
 	if (kept != CLI_OK)
 		return kept;
-	keys_init(&keys, cli, words);
-	while (!interrupted()) {
-		int status = keys_next(&keys, cli, &key);
-
-		if (status == CLI_OK && key == NULL)
-			break;
-		if (status == CLI_OK)
-			status = add(&pinning, key);
-		cli_keep(&kept, status);
-		if (status == CLI_UNREACHABLE)
-			break;
-	}
-	flush(&pinning);
+	kept = keys_each(cli, words, add, &pinning.batch);
+	key_batch_flush(&pinning.batch);
 	if (cli->json) {
 		json_init(&json, stdout);
 		json_open_object(&json, NULL);
@@ -109,7 +80,7 @@ pin_words(struct cli *cli, const struct opts *opts, struct operands words)
 		json_u64(&json, "n_failed", pinning.n_failed);
 		json_close(&json);
 	}
-	cli_keep(&kept, pinning.status);
+	cli_keep(&kept, pinning.batch.status);
 	return interrupted() ? CLI_INTERRUPTED : kept;
 }
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <string.h>
 
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
-#include "transfer/base/json.h"
+#include "core/cli/key_batch.h"
 #include "core/cli/keys.h"
+#include "transfer/base/json.h"
 #include "transfer/base/vec.h"
-
-#define BATCH 512
 
 struct opts {
 	bool force, recursive, prefix, all;
@@ -32,17 +30,13 @@ static const struct arg_def defs[] = {
 	 "keys that have something that looks so (PCRE2), of those with a prefix if one is given"},
 };
 
-/* Keys waiting to be removed with one request, and what became of those before. */
 struct removal {
-	struct cli *cli;
+	struct key_batch batch;
 	struct tiffin_client *client;
 	const struct opts *opts;
 	uint64_t segment_id; /* 0: whole objects */
 	bool is_walk;        /* keys come from lists, not from the words */
-	char *keys[BATCH];   /* owned */
-	size_t n;
 	uint64_t n_removed, n_leased, n_missing, n_failed;
-	int status;
 };
 
 /* is_sought -- the words are prefixes of what is looked for, and may be left out. */
@@ -52,21 +46,21 @@ is_sought(const struct opts *opts)
 	return opts->pattern != NULL || opts->group != NULL;
 }
 
-/* judge -- what became of one key. */
-static void
+/* judge -- what became of one key.  Exit status. */
+static int
 judge(struct removal *removal, const char *key, int result)
 {
 	bool is_told = !removal->is_walk;
 
 	if (result == 0) {
 		removal->n_removed++;
-		return;
+		return CLI_OK;
 	}
 	if (result == TIFFIN_E_NOT_FOUND) {
 		removal->n_missing++;
 		/* Found by -r a moment ago, somebody else was quicker. */
 		if (removal->opts->force || removal->is_walk)
-			return;
+			return CLI_OK;
 	} else if (result == TIFFIN_E_LEASE) {
 		removal->n_leased++;
 	} else {
@@ -74,50 +68,29 @@ judge(struct removal *removal, const char *key, int result)
 		is_told = true;
 	}
 	if (is_told)
-		cli_fail_item(removal->cli, result, key);
-	cli_keep(&removal->status, cli_exit_of(result));
+		cli_fail_item(removal->batch.cli, result, key);
+	return cli_exit_of(result);
 }
 
-/* flush -- remove what waits. */
-static void
-flush(struct removal *removal)
-{
-	uint32_t flags = removal->opts->force ? TIFFIN_FORCE : 0;
-	int results[BATCH];
-	int r;
-
-	if (removal->n == 0)
-		return;
-	if (removal->segment_id != 0)
-		r = tiffin_replica_clear(removal->client, removal->segment_id,
-					 (const char *const *)removal->keys, removal->n, results);
-	else
-		r = tiffin_remove_batch(removal->client, (const char *const *)removal->keys,
-					removal->n, flags, results);
-	if (r < 0)
-		cli_keep(&removal->status, cli_fail(removal->cli, r, NULL));
-	for (size_t i = 0; i < removal->n; i++) {
-		if (r == 0)
-			judge(removal, removal->keys[i], results[i]);
-		else
-			removal->n_failed++;
-		free(removal->keys[i]);
-	}
-	removal->n = 0;
-}
-
-/* add -- CLI_OK, or it has been said and there is no use in going on. */
 static int
-add(struct removal *removal, const char *key)
+send(struct key_batch *batch, const char *const *keys, size_t n)
 {
-	char *copy = strdup(key);
+	struct removal *removal = container_of(batch, struct removal, batch);
+	uint32_t flags = removal->opts->force ? TIFFIN_FORCE : 0;
+	int results[KEY_BATCH];
+	int kept = CLI_OK, r;
 
-	if (copy == NULL)
-		return cli_fail_system(removal->cli, -ENOMEM, "a key");
-	removal->keys[removal->n++] = copy;
-	if (removal->n == BATCH)
-		flush(removal);
-	return removal->status == CLI_UNREACHABLE ? CLI_UNREACHABLE : CLI_OK;
+	if (removal->segment_id != 0)
+		r = tiffin_replica_clear(removal->client, removal->segment_id, keys, n, results);
+	else
+		r = tiffin_remove_batch(removal->client, keys, n, flags, results);
+	if (r < 0) {
+		removal->n_failed += n;
+		return cli_fail(batch->cli, r, NULL);
+	}
+	for (size_t i = 0; i < n; i++)
+		cli_keep(&kept, judge(removal, keys[i], results[i]));
+	return kept;
 }
 
 /* add_prefix -- all that begin so; the master does it, and tells how many. */
@@ -129,7 +102,7 @@ add_prefix(struct removal *removal, const char *prefix)
 	struct tiffin_removed removed;
 	int r;
 
-	flush(removal); /* in the order of the words */
+	key_batch_flush(&removal->batch); /* in the order of the words */
 	if (removal->opts->group != NULL)
 		r = tiffin_remove_group(removal->client, removal->opts->group, prefix, flags,
 					&removed);
@@ -141,10 +114,10 @@ add_prefix(struct removal *removal, const char *prefix)
 	removal->n_leased += removed.n_leased;
 	removal->n_failed += removed.n_failed;
 	if (removed.n_failed > 0)
-		cli_keep(&removal->status, CLI_UNREACHABLE);
+		cli_keep(&removal->batch.status, CLI_UNREACHABLE);
 	if (removed.n_leased > 0)
-		cli_keep(&removal->status, CLI_BUSY);
-	return r < 0 ? cli_fail(removal->cli, r, prefix) : CLI_OK;
+		cli_keep(&removal->batch.status, CLI_BUSY);
+	return r < 0 ? cli_fail(removal->batch.cli, r, prefix) : CLI_OK;
 }
 
 /* add_below -- the object itself, if there is one, and all keys "key/...". */
@@ -157,7 +130,7 @@ add_below(struct removal *removal, const char *key)
 
 	if (key[len - 1] == '/')
 		return add_prefix(removal, key);
-	status = add(removal, key);
+	status = key_batch_add(&removal->batch, key);
 	if (status != CLI_OK || len == TIFFIN_KEY_MAX)
 		return status;
 	snprintf(prefix, sizeof(prefix), "%s/", key);
@@ -166,37 +139,23 @@ add_below(struct removal *removal, const char *key)
 
 /* add_word -- what one word stands for. */
 static int
-add_word(struct removal *removal, const char *key)
+add_word(void *arg, const char *key)
 {
+	struct removal *removal = arg;
+
 	if (removal->opts->prefix || is_sought(removal->opts))
 		return add_prefix(removal, key);
 	if (removal->opts->recursive)
 		return add_below(removal, key);
-	return add(removal, key);
+	return key_batch_add(&removal->batch, key);
 }
 
 static int
 add_words(struct removal *removal, struct operands words)
 {
-	struct keys keys;
-	const char *key;
-	int kept = CLI_OK;
-
 	if (removal->opts->all || (is_sought(removal->opts) && words.n == 0))
 		return add_prefix(removal, "");
-	keys_init(&keys, removal->cli, words);
-	while (!interrupted()) {
-		int status = keys_next(&keys, removal->cli, &key);
-
-		if (status == CLI_OK && key == NULL)
-			break;
-		if (status == CLI_OK)
-			status = add_word(removal, key);
-		cli_keep(&kept, status);
-		if (status == CLI_UNREACHABLE)
-			break;
-	}
-	return kept;
+	return keys_each(removal->batch.cli, words, add_word, removal);
 }
 
 static void
@@ -204,7 +163,7 @@ print_outcome(const struct removal *removal)
 {
 	struct json json;
 
-	if (removal->cli->json) {
+	if (removal->batch.cli->json) {
 		json_init(&json, stdout);
 		json_open_object(&json, NULL);
 		json_u64(&json, "n_removed", removal->n_removed);
@@ -214,7 +173,7 @@ print_outcome(const struct removal *removal)
 		json_close(&json);
 		return;
 	}
-	if (removal->cli->quiet || !removal->is_walk)
+	if (removal->batch.cli->quiet || !removal->is_walk)
 		return;
 	printf("removed %llu", (unsigned long long)removal->n_removed);
 	if (removal->n_leased > 0)
@@ -252,12 +211,13 @@ find_segment(struct removal *removal)
 	if (removal->opts->on == NULL)
 		return CLI_OK;
 	if (removal->is_walk || removal->opts->force)
-		return cli_say(removal->cli, CLI_USAGE, "--on goes with keys alone, without -f");
+		return cli_say(removal->batch.cli, CLI_USAGE,
+			       "--on goes with keys alone, without -f");
 	r = tiffin_segments(removal->client, look, &sought);
 	if (r < 0)
-		return cli_fail(removal->cli, r, NULL);
+		return cli_fail(removal->batch.cli, r, NULL);
 	if (sought.segment_id == 0)
-		return cli_say(removal->cli, CLI_NOT_FOUND,
+		return cli_say(removal->batch.cli, CLI_NOT_FOUND,
 			       "%s: no such segment; `tiffin segments` lists them",
 			       removal->opts->on);
 	removal->segment_id = sought.segment_id;
@@ -269,7 +229,7 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 {
 	const struct opts *opts = opts_at;
 	struct removal removal = {
-		.cli = cli,
+		.batch = {.cli = cli, .send = send},
 		.opts = opts,
 		.is_walk = opts->recursive || opts->prefix || opts->all || is_sought(opts),
 	};
@@ -292,18 +252,17 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 		return status;
 	status = add_words(&removal, words);
 	if (interrupted()) {
-		for (size_t i = 0; i < removal.n; i++)
-			free(removal.keys[i]);
+		key_batch_drop(&removal.batch);
 		return CLI_INTERRUPTED;
 	}
-	flush(&removal);
+	key_batch_flush(&removal.batch);
 	if (removal.is_walk && !opts->force && !opts->all && status == CLI_OK &&
-	    removal.status == CLI_OK && removal.n_removed == 0)
+	    removal.batch.status == CLI_OK && removal.n_removed == 0)
 		return cli_say(cli, CLI_NOT_FOUND, "there is nothing to remove");
 	if (status == CLI_OK || removal.n_removed > 0)
 		print_outcome(&removal);
-	cli_keep(&removal.status, status);
-	return removal.status;
+	cli_keep(&removal.batch.status, status);
+	return removal.batch.status;
 }
 
 const struct command cmd_rm = {

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/cli/interrupt.h"
+
 void
 keys_init(struct keys *keys, const struct cli *cli, struct operands words)
 {
@@ -59,4 +61,26 @@ keys_next(struct keys *keys, const struct cli *cli, const char **ret_key)
 	if (status == CLI_OK)
 		*ret_key = key;
 	return status;
+}
+
+int
+keys_each(struct cli *cli, struct operands words, int (*fn)(void *arg, const char *key), void *arg)
+{
+	struct keys keys;
+	const char *key;
+	int kept = CLI_OK;
+
+	keys_init(&keys, cli, words);
+	while (!interrupted()) {
+		int status = keys_next(&keys, cli, &key);
+
+		if (status == CLI_OK && key == NULL)
+			break;
+		if (status == CLI_OK)
+			status = fn(arg, key);
+		cli_keep(&kept, status);
+		if (status == CLI_UNREACHABLE)
+			break;
+	}
+	return kept;
 }

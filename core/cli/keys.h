@@ -26,6 +26,16 @@ void keys_init(struct keys *keys, const struct cli *cli, struct operands words);
  */
 int keys_next(struct keys *keys, const struct cli *cli, const char **ret_key) MUST_CHECK;
 
+/*
+ * keys_each -- call fn() with each of them, as far as it does not find the master gone, and until
+ * somebody interrupts.
+ *
+ * fn:      an exit status; what is wrong has been said.
+ * result:  the status to end with.
+ */
+int keys_each(struct cli *cli, struct operands words, int (*fn)(void *arg, const char *key),
+	      void *arg);
+
 /* keys_check -- is this a key at all?  CLI_OK, or CLI_USAGE and it has been said. */
 int keys_check(const struct cli *cli, const char *key) MUST_CHECK;
 

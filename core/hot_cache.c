@@ -16,7 +16,6 @@
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
 
-#define HUGE_BYTES   (2ull << 20)
 #define SKETCH_EACH  65536 /* bytes of the cache for one column of the sketch */
 #define TRIES        16
 #define SHARED_BYTES 4096 /* of len_bytes: their multiple */

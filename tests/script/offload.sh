@@ -24,7 +24,8 @@ done
 [ "$(told evictions)" -eq 0 ] || die "objects are gone"
 check
 
-# A place in memory, and the oldest is used (not within four seconds of its put): it comes back.
+# A place in memory, and the oldest is used: it comes back.  A use within four seconds of the last
+# one does not count, and no command tells when those are over: so the script waits.
 for i in 20 21 22 23 24; do t rm "k$i" >/dev/null || die "rm of k$i"; done
 sleep 5
 t get k1 "$T/g" || die "get of k1"

@@ -39,8 +39,9 @@ is "no such position" overflow "$(t -q watch --after 1.99999 -n 1 a/)"
 expect "no position at all" 2 t -q watch --after yesterday a/ 2>/dev/null
 
 # A restart of the master: it does not know any more what was missed, and says so once.
+heard() { t put --replace a/heard "$T/one" && has "put      a/heard" w; }
 spawn w tiffin watch a/
-sleep 0.3
+wait_for 15 heard || die "it does not watch: $(cat "$T/w.out" "$T/w.log")"
 master_kill
 master_start
 wait_for 15 has overflow w || die "no overflow: $(cat "$T/w.out" "$T/w.log")"

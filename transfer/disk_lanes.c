@@ -2,9 +2,9 @@
 #include "transfer/disk_lanes.h"
 
 void
-disk_lanes_init(struct disk_lanes *lanes, const struct clock *clock)
+disk_lanes_init(struct disk_lanes *lanes)
 {
-	*lanes = (struct disk_lanes){.clock = clock};
+	*lanes = (struct disk_lanes){0};
 	lock_init(&lanes->lock, LOCK_xfer_lanes);
 	list_init(&lanes->spare);
 }
@@ -35,13 +35,14 @@ disk_lanes_fini(struct disk_lanes *lanes)
 }
 
 struct disk_queue *
-disk_lanes_take(struct disk_lanes *lanes,
+disk_lanes_take(struct disk_lanes *lanes, const struct clock *clock,
 		void (*over)(void *arg, struct op *op, enum op_result result), void *arg)
 {
 	struct disk_queue *queue = take_spare(lanes);
 
-	if (queue == NULL && disk_queue_new(lanes->clock, &queue) < 0)
+	if (queue == NULL && disk_queue_new(clock, &queue) < 0)
 		return NULL;
+	queue->clock = clock;
 	queue->over = over;
 	queue->arg = arg;
 	return queue;

@@ -15,19 +15,19 @@
 #define DISK_LANES_KEPT 8
 
 struct disk_lanes {
-	const struct clock *clock;
 	struct lock lock; /* LOCK_xfer_lanes; guards what follows */
 	struct list spare;
 	size_t n_spare;
 };
 
-void disk_lanes_init(struct disk_lanes *lanes, const struct clock *clock);
+void disk_lanes_init(struct disk_lanes *lanes);
 
 /* disk_lanes_fini -- needs: every queue was given back. */
 void disk_lanes_fini(struct disk_lanes *lanes);
 
-/* disk_lanes_take -- an empty queue; NULL: none is to be had. */
-struct disk_queue *disk_lanes_take(struct disk_lanes *lanes,
+/* disk_lanes_take -- an empty queue, whose ops' deadlines are on that clock; NULL: none is to be
+ * had. */
+struct disk_queue *disk_lanes_take(struct disk_lanes *lanes, const struct clock *clock,
 				   void (*over)(void *arg, struct op *op, enum op_result result),
 				   void *arg);
 

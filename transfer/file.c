@@ -211,9 +211,7 @@ new_lane(struct file *file, struct batch *batch)
 		list_remove(link);
 	*lane = (struct lane){.file = file, .batch = batch};
 	list_link_init(&lane->at);
-	lane->queue = disk_lanes_take(&file->queues, over, lane);
-	if (lane->queue != NULL)
-		lane->queue->clock = engine_clock(file->base.engine);
+	lane->queue = disk_lanes_take(&file->queues, engine_clock(file->base.engine), over, lane);
 	list_push_back(lane->queue != NULL ? &file->lanes : &file->spare, &lane->at);
 	return lane->queue != NULL ? lane : NULL;
 }
@@ -371,7 +369,7 @@ transport_file_new(struct transport **ret_t)
 	lock_cond_init(&file->changed);
 	list_init(&file->lanes);
 	list_init(&file->spare);
-	disk_lanes_init(&file->queues, clock_real());
+	disk_lanes_init(&file->queues);
 	*ret_t = &file->base;
 	return 0;
 }

@@ -452,7 +452,7 @@ serve_new(const struct serve_config *config, struct serve **ret_serve)
 	serve->unix_mode = config->unix_mode != 0 ? config->unix_mode : MODE_DEFAULT;
 	serve->wake_fd = -1;
 	lends_init(&serve->lends);
-	disk_lanes_init(&serve->disks, config->clock);
+	disk_lanes_init(&serve->disks);
 	lock_init(&serve->lock, LOCK_xfer_serve);
 	lock_cond_init(&serve->changed);
 	list_init(&serve->conns);

@@ -27,6 +27,9 @@
 /* How long one call may wait; idle_ms is counted in these. */
 #define STEP_MS_MAX 1000
 
+/* A request may take idle_ms, and 1 ms more for each so many bytes: nobody lives on a drip. */
+#define SLOWEST_BYTES_MS (1u << 10)
+
 static uint64_t
 step_ms(const struct serve *serve)
 {
@@ -39,6 +42,20 @@ waited(const struct serve_conn *conn, uint64_t *stood_ms)
 {
 	*stood_ms += step_ms(conn->serve);
 	return *stood_ms < conn->serve->idle_ms;
+}
+
+/* must_move -- so many bytes, from now on. */
+static void
+must_move(struct serve_conn *conn, uint64_t len_bytes)
+{
+	conn->late_ms = num_add_sat(clock_ms(conn->serve->clock),
+				    conn->serve->idle_ms + len_bytes / SLOWEST_BYTES_MS);
+}
+
+static bool
+is_late(const struct serve_conn *conn)
+{
+	return clock_ms(conn->serve->clock) >= conn->late_ms;
 }
 
 static bool
@@ -60,7 +77,7 @@ recv_some(struct serve_conn *conn, void *bytes, size_t len_bytes, bool for_ever,
 
 		if (n > 0) {
 			*ret_n = (size_t)n;
-			return true;
+			return for_ever || (size_t)n == len_bytes || !is_late(conn);
 		}
 		if (n == 0 || !is_transient(errno))
 			return false;
@@ -103,6 +120,8 @@ serve_send(struct serve_conn *conn, const struct wire_reply *reply, const void *
 		if (n > 0) {
 			sent += (uint64_t)n;
 			stood_ms = 0;
+			if (sent < all && is_late(conn))
+				return false;
 			continue;
 		}
 		if (n == 0 || !is_transient(errno))
@@ -269,6 +288,7 @@ answer(struct serve_conn *conn, const struct wire_request *request)
 	struct lent *lent = touch(conn, request->segment_id);
 	enum wire_status status;
 
+	must_move(conn, request->len_bytes);
 	if (request->kind == WIRE_SHOW)
 		return serve_status(conn, request, WIRE_CANT); /* for RDMA connections alone */
 	if (judge(conn, request, lent, &status) == VERDICT_HANG_UP)
@@ -298,8 +318,11 @@ next_request(struct serve_conn *conn, struct wire_request *ret_request)
 	bool is_known = conn->client_id != 0; /* written by this thread alone */
 	size_t got, n;
 
+	must_move(conn, 0);
 	if (!recv_some(conn, head, sizeof(head), is_known, &got))
 		return false;
+	if (is_known)
+		must_move(conn, 0);
 	for (; got < sizeof(head); got += n)
 		if (!recv_some(conn, head + got, sizeof(head) - got, false, &n))
 			return false;

@@ -76,6 +76,7 @@ struct serve_conn {
 	bool is_unix;
 	pid_t pid; /* of a Unix socket's peer */
 	uid_t uid;
+	uint64_t late_ms; /* when what is being moved must have moved; its thread's own */
 
 	/* Guarded by the serve's lock. */
 	uint64_t client_id;         /* 0: not known yet */

@@ -56,7 +56,7 @@ pass_begin(struct pass *pass, struct serve_conn *conn, const struct wire_request
 
 	*pass = (struct pass){.conn = conn, .request = request, .disk = lent->disk};
 	pass->deadline_ns = UINT64_MAX; /* the peer has one of its own */
-	pass->queue = disk_lanes_take(&conn->serve->disks, over, pass);
+	pass->queue = disk_lanes_take(&conn->serve->disks, conn->serve->clock, over, pass);
 	area = pass->queue != NULL ? disk_queue_area(pass->queue) : NULL;
 	if (area == NULL)
 		return false;

@@ -404,9 +404,9 @@ lanes__keep_a_few_queues_and_free_the_others(void **state)
 	struct disk_queue *queues[DISK_LANES_KEPT + 2];
 	struct disk_lanes lanes;
 
-	disk_lanes_init(&lanes, clock_real());
+	disk_lanes_init(&lanes);
 	for (size_t i = 0; i < array_len(queues); i++) {
-		queues[i] = disk_lanes_take(&lanes, note, s);
+		queues[i] = disk_lanes_take(&lanes, clock_real(), note, s);
 		assert_non_null(queues[i]);
 	}
 	for (size_t i = 0; i < array_len(queues); i++)

@@ -324,6 +324,64 @@ peer__that_stands_still_in_a_write__is_cut_off(void **state)
 	close(fd);
 }
 
+/* drip -- one byte each 10 ms, or as long as the provider listens.  What it says then. */
+static int
+drip(int fd, const uint8_t *bytes, size_t len)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+
+	for (size_t i = 0; i < len; i++) {
+		if (send(fd, bytes + i, 1, MSG_NOSIGNAL) != 1)
+			return -1;
+		if (poll(&pollfd, 1, 10) != 0)
+			break;
+	}
+	return next_status(fd);
+}
+
+static void
+peer__whose_write_drips_in__is_cut_off(void **state)
+{
+	struct world *w = *state;
+	struct wire_request good = request_for(w, WIRE_WRITE, TOKEN_WRITE);
+	struct wire_request bad = request_for(w, WIRE_WRITE, TOKEN_READ);
+	const struct wire_request *requests[] = {&good, &bad};
+	uint8_t bytes[64];
+
+	memset(bytes, 0xee, sizeof(bytes));
+	make_impatient(w);
+	for (size_t i = 0; i < array_len(requests); i++) {
+		int fd = dial(w);
+
+		send_request(fd, requests[i]);
+		assert_int_equal(drip(fd, bytes, sizeof(bytes)), -1);
+		close(fd);
+	}
+}
+
+static void
+peer__whose_request_drips_in__is_cut_off(void **state)
+{
+	struct world *w = *state;
+	struct wire_request request = request_for(w, WIRE_READ, TOKEN_READ);
+	uint8_t head[WIRE_REQUEST_BYTES];
+	int fd;
+
+	make_impatient(w);
+	wire_request_encode(&request, head);
+
+	fd = dial(w);
+	assert_int_equal(drip(fd, head, sizeof(head)), -1);
+	close(fd);
+
+	/* Nor may one that is known. */
+	fd = dial(w);
+	send_request(fd, &request);
+	assert_int_equal(next_status(fd), WIRE_DONE);
+	assert_int_equal(drip(fd, head, sizeof(head)), -1);
+	close(fd);
+}
+
 static void
 peer__that_does_not_take_its_bytes__is_cut_off(void **state)
 {
@@ -423,6 +481,8 @@ main(void)
 		T(connections__more_than_allowed__are_told_that_it_is_busy),
 		T(peer__that_says_nothing_at_first__is_cut_off),
 		T(peer__that_stands_still_in_a_write__is_cut_off),
+		T(peer__whose_write_drips_in__is_cut_off),
+		T(peer__whose_request_drips_in__is_cut_off),
 		T(peer__that_does_not_take_its_bytes__is_cut_off),
 		T(known_peer__between_two_requests__may_rest),
 		T(map__over_tcp__is_not_to_be_had),

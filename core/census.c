@@ -28,8 +28,9 @@ word(const char *const *words, size_t n, uint8_t at)
 
 static const char *const media[] = {
 	[MEDIUM_DRAM] = "dram", [MEDIUM_FILE] = "file", [MEDIUM_NOF] = "nof"};
-static const char *const segment_states[] = {[1] = "ok",      [2] = "suspect",  [3] = "away",
-					     [4] = "leaving", [5] = "draining", [6] = "drained"};
+static const char *const segment_states[] = {
+	[1] = "ok",       [2] = "suspect", [3] = "away",   [4] = "leaving",
+	[5] = "draining", [6] = "drained", [7] = "failing"};
 static const char *const client_states[] = {[1] = "ok", [2] = "suspect", [3] = "gone"};
 
 /* ---- space ---------------------------------------------------------------------- */

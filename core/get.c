@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/ask.h"
+#include "core/beat.h"
 #include "core/choose.h"
 #include "core/get_hot.h"
 #include "core/mount.h"
@@ -163,8 +164,8 @@ finish(struct tiffin_client *client, struct fetch *fetch, const struct moves *mo
 
 	if (worst == OP_E_REFUSED || worst == OP_E_INVALID)
 		where_drop(&client->where, segment_id);
-	else if (worst != OP_E_CANCELLED)
-		where_fail(&client->where, segment_id);
+	else if (worst != OP_E_CANCELLED && where_fail(&client->where, segment_id))
+		beat_hurry(client);
 	return why_set(statuses_of_op(worst), "\"%s\": its copy in segment %lu can't be read: %s",
 		       why_key(shown, sizeof(shown), fetch->key, strlen(fetch->key)), segment_id,
 		       op_result_name(worst));

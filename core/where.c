@@ -231,18 +231,22 @@ where_find(struct tiffin_client *client, uint64_t segment_id, uint64_t segment_e
 	return 0;
 }
 
-void
+bool
 where_fail(struct where *where, uint64_t segment_id)
 {
+	uint64_t now_ns = clock_ns(where->clock);
 	struct known *known;
+	bool is_news = false;
 
 	lock_take(&where->lock);
 	known = known_of(where, segment_id);
 	if (known != NULL) {
-		known->avoid_until_ns = clock_ns(where->clock) + AVOID_MS * NS_PER_MS;
+		is_news = known->avoid_until_ns <= now_ns;
+		known->avoid_until_ns = now_ns + AVOID_MS * NS_PER_MS;
 		known->is_to_tell = true;
 	}
 	lock_drop(&where->lock);
+	return is_news;
 }
 
 bool

@@ -68,8 +68,9 @@ int where_find(struct tiffin_client *client, uint64_t segment_id, uint64_t segme
 void spot_ref(struct spot *spot);
 void spot_unref(struct spot *spot); /* NULL is fine */
 
-/* where_fail -- its peer did not answer: read elsewhere for a while, and tell the master. */
-void where_fail(struct where *where, uint64_t segment_id);
+/* where_fail -- its peer did not answer: read elsewhere for a while, and tell the master.  true: it
+ * was not avoided until now, so the master had better hear of it soon (beat_hurry). */
+bool where_fail(struct where *where, uint64_t segment_id);
 bool where_has_failed(struct where *where, uint64_t segment_id);
 
 /* where_take_failing -- segments to be named in a ping; each is told once. */

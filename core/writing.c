@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/ask.h"
+#include "core/beat.h"
 #include "core/statuses.h"
 #include "core/why.h"
 #include "transfer/base/num.h"
@@ -256,8 +257,9 @@ writing_note(struct writing *w, const struct moves *moves, size_t from, size_t t
 		worst = op->result;
 		if (worst == OP_E_REFUSED || worst == OP_E_INVALID)
 			where_drop(&w->client->where, op->target->desc.segment_id);
-		else if (worst != OP_E_CANCELLED)
-			where_fail(&w->client->where, op->target->desc.segment_id);
+		else if (worst != OP_E_CANCELLED &&
+			 where_fail(&w->client->where, op->target->desc.segment_id))
+			beat_hurry(w->client);
 	}
 	return worst;
 }

@@ -201,6 +201,9 @@ void segment_leave(struct master *master, struct segment *segment);
 /* segment_suspect -- its provider is silent (or is heard again). */
 void segment_suspect(struct master *master, struct segment *segment, bool is_suspect);
 
+/* segment_set_failing -- peers say that it does not answer (failing.h). */
+void segment_set_failing(struct master *master, struct segment *segment, bool is_failing);
+
 /* segment_set_drain -- record and change; new data goes there only with DRAIN_NONE.  0, -ENOMEM, or
  * -EAGAIN: after a restore, not before its provider is back. */
 int segment_set_drain(struct master *master, struct segment *segment,

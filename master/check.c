@@ -237,7 +237,7 @@ check_segments(const struct master *master)
 	const struct quarantine *q = &master->quarantine;
 	struct tally tally = {0};
 	uint64_t size = 0;
-	size_t n_ok = 0;
+	size_t n_ok = 0, n_failing = 0;
 
 	assert(count(&master->all_segments) == master->segments.n);
 	assert(counter_get(&master->counters.segments) == master->segments.n);
@@ -247,7 +247,9 @@ check_segments(const struct master *master)
 		check_segment(master, segment, &tally);
 		size += segment_is_here(segment) ? segment->size_bytes : 0;
 		n_ok += segment_is_placeable(segment);
+		n_failing += segment->is_failing;
 	}
+	assert(counter_get(&master->counters.segments_failing) == n_failing);
 	assert(size == master->size_bytes);
 	for (int i = 0; i < POOLS; i++)
 		n_ok -= check_pool(master, (enum pool_kind)i);

@@ -81,14 +81,20 @@ is_offered(const struct replica *rep)
 	return rep->state == REPLICA_COMPLETE && segment_is_here(rep->segment);
 }
 
-/* Copies whose provider is silent come last. */
+static bool
+is_doubtful(const struct segment *segment)
+{
+	return segment->state == SEGMENT_SUSPECT || segment->is_failing;
+}
+
+/* Copies whose provider is silent, or does not answer as others say, come last. */
 static int
-tell_copies(struct buf *out, const struct object *object, bool suspect)
+tell_copies(struct buf *out, const struct object *object, bool doubtful)
 {
 	int r = 0;
 
 	object_each_replica(object, rep) {
-		if (!is_offered(rep) || (rep->segment->state == SEGMENT_SUSPECT) != suspect)
+		if (!is_offered(rep) || is_doubtful(rep->segment) != doubtful)
 			continue;
 		if (r == 0)
 			r = codec_put_u64(out, rep->segment->id);
@@ -127,9 +133,9 @@ tell_object(struct master *master, struct buf *out, struct object *object, uint3
 	if (r == 0)
 		codec_list_end(out, buf_len(out) - sizeof(uint32_t), n);
 	if (r == 0)
-		r = tell_copies(out, object, /* suspect= */ false);
+		r = tell_copies(out, object, /* doubtful= */ false);
 	if (r == 0)
-		r = tell_copies(out, object, /* suspect= */ true);
+		r = tell_copies(out, object, /* doubtful= */ true);
 	return r;
 }
 

@@ -83,12 +83,14 @@ token_ms(const struct master *master)
 	return 4 * master->limits.write_lease_ms;
 }
 
-/* As SEGMENT_STATE tells it: a drain shows while all is well otherwise. */
+/* As SEGMENT_STATE tells it: a drain, and a rest, show while all is well otherwise. */
 static uint8_t
 shown_state(const struct segment *segment)
 {
 	static const uint8_t drains[] = {SEGMENT_OK, 5, 6};
 
+	if (segment->state == SEGMENT_OK && segment->drain == DRAIN_NONE && segment->is_failing)
+		return 7;
 	return segment->state == SEGMENT_OK ? drains[segment->drain] : (uint8_t)segment->state;
 }
 

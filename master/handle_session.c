@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "master/books.h"
+#include "master/failing.h"
 #include "master/handle.h"
 #include "transfer/base/err.h"
 #include "transfer/base/log.h"
@@ -253,6 +254,7 @@ handle_ping(struct peer *peer, const struct msg_ping *msg, struct buf *out)
 	hear_provider(client, msg, master);
 	if (msg->quiet_epoch >= master->epoch)
 		hear_quiet(master, client);
+	failing_named(master, client, msg->failing, msg->n_failing);
 
 	if (codec_put_u64(out, master->epoch) != 0 || codec_put_u32(out, client->n_offers) != 0)
 		return STATUS_UNAVAILABLE;

@@ -50,6 +50,7 @@ struct master_limits {
 	uint64_t lease_ms, write_lease_ms;
 	uint64_t ping_ms, client_ttl_ms, client_grace_ms;
 	uint64_t put_wait_ms;
+	uint64_t failing_rest_ms; /* 0: what peers say of segments is not heeded */
 	uint64_t evict_high_pct, evict_low_pct;
 	uint64_t evict_soft_pins; /* 1 or 0 */
 	uint64_t offload;         /* enum offload_mode */

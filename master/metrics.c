@@ -61,6 +61,7 @@ gather_segments(struct metrics *metrics, const struct master *master)
 			.hole_bytes = alloc_hole_bytes(segment->alloc),
 			.n_replicas = segment->n_replicas,
 			.state = (uint8_t)segment->state,
+			.is_failing = segment->is_failing,
 		};
 
 		if (metrics->segments.n == SEGMENTS_A_PIECE)
@@ -224,7 +225,8 @@ label_text(const char *name, char *text, size_t cap)
 	X(resting_bytes, "of a segment: in quarantine")                                            \
 	X(hole_bytes, "of a segment: its longest free run")                                        \
 	X(n_replicas, "on a segment")                                                              \
-	X(state, "of a segment: 1 OK, 2 SUSPECT, 3 AWAY, 4 LEAVING, ...")
+	X(state, "of a segment: 1 OK, 2 SUSPECT, 3 AWAY, 4 LEAVING, ...")                          \
+	X(is_failing, "of a segment: 1: peers get no answer from it")
 
 static void
 say_segments(struct page *page, const struct metrics *metrics)

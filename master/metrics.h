@@ -15,6 +15,7 @@ struct metrics_segment {
 	char name[256];
 	uint64_t size_bytes, used_bytes, resting_bytes, hole_bytes, n_replicas;
 	uint8_t state; /* enum segment_state */
+	bool is_failing;
 };
 
 struct metrics_tenant {

@@ -15,6 +15,8 @@
  * promise on its bytes is over: the same memory may be mounted anew at once, and would be handed
  * out under the eyes of its readers.
  *
+ * One that peers report as failing rests for a while: no new data, offered last (failing.h).
+ *
  * Besides, a segment may be drained (job.h): readable, but no new data is put there, and
  * what it has moves away.
  *
@@ -75,6 +77,9 @@ struct segment {
 	struct list rests;    /* struct rest.at_segment */
 	struct list gates;    /* struct gate.at_segment */
 	size_t n_replicas;
+
+	bool is_failing; /* as peers say (failing.h) */
+	uint64_t failing_until_ms;
 
 	uint8_t drain;        /* enum segment_drain */
 	uint16_t drain_round; /* grows with each drain that begins */
@@ -140,7 +145,7 @@ segment_is_void(const struct segment *segment)
 static inline bool
 segment_is_placeable(const struct segment *segment)
 {
-	return segment->state == SEGMENT_OK && segment->drain == DRAIN_NONE;
+	return segment->state == SEGMENT_OK && segment->drain == DRAIN_NONE && !segment->is_failing;
 }
 
 /* segment_token -- sign for client, lasting len_ms at most by the provider's clock. */

@@ -69,6 +69,21 @@ set_state(struct master *master, struct segment *segment, enum segment_state sta
 		log_event(LOG_ERROR, "segment_no_memory", "segment=%" PRIu64, segment->id);
 }
 
+void
+segment_set_failing(struct master *master, struct segment *segment, bool is_failing)
+{
+	if (segment->is_failing == is_failing)
+		return;
+	segment->is_failing = is_failing;
+	if (is_failing)
+		counter_add(&master->counters.segments_failing, 1);
+	else
+		counter_sub(&master->counters.segments_failing, 1);
+	if (fill_pools(master) < 0)
+		log_event(LOG_ERROR, "segment_no_memory", "segment=%" PRIu64, segment->id);
+	master->has_new_room |= !is_failing;
+}
+
 static int
 journal_segment(struct master *master, const struct segment *segment, uint64_t client_id)
 {
@@ -167,6 +182,7 @@ take_over(struct master *master, struct client *client, struct segment *segment,
 	r = quarantine_mounted(&master->quarantine, segment, writers, lent->n_writers,
 			       master->now_ms);
 	free(writers);
+	segment_set_failing(master, segment, false); /* its channels are new ones */
 	set_state(master, segment, SEGMENT_OK);
 	master->has_new_room = true;
 	event_tell(master, EVENT_segment_mounted, segment->id, "%s with %zu objects", segment->name,
@@ -381,6 +397,7 @@ segment_leave(struct master *master, struct segment *segment)
 	}
 	/* those of today are added one by one (sweep.c, quarantine_drop) */
 	segment->leave_until_ms = num_max(segment->leave_until_ms, master->leases_of_before_ms);
+	segment_set_failing(master, segment, false);
 	set_state(master, segment, SEGMENT_LEAVING);
 }
 

@@ -7,6 +7,7 @@
  *      heard                   silent longest               SUSPECT, then lost
  *      strangers               without a client longest     hung up on
  *      puts                    lease ends first             fails; its extents wait for the fence
+ *      all_segments, failing   nobody has named it lately   as good as any
  *      all_segments, LEAVING   nothing said yet             void, by one record
  *      all_segments, LEAVING   each replica on it           is lost; then the segment is gone
  *      all_segments, AWAY      away for too long            LEAVING
@@ -21,6 +22,7 @@
 #include <inttypes.h>
 
 #include "master/books.h"
+#include "master/failing.h"
 #include "master/ghost.h"
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
@@ -249,6 +251,7 @@ sweep_segments(struct master *master)
 
 		if (segment_is_here(segment) && !master->progress.is_stalled)
 			close_chunks(master, segment);
+		failing_sweep(master, segment);
 		here_ms = sweep_segment(master, segment);
 		wait_ms = num_min(wait_ms, here_ms);
 	}

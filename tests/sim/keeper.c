@@ -165,6 +165,7 @@ start(void *arg, uint64_t word)
 				.put_wait_ms = keeper.limits.put_wait_ms,
 				.evict_high_pct = keeper.limits.high_pct,
 				.evict_low_pct = keeper.limits.low_pct,
+				.failing_rest_ms = 10000,
 				.evict_soft_pins = 1,
 				.placement = keeper.limits.placement,
 				.offload = keeper.limits.offload,

@@ -104,6 +104,7 @@ world_setup(void **state)
 		.client_ttl_ms = 10000,
 		.client_grace_ms = 5000,
 		.put_wait_ms = 2000,
+		.failing_rest_ms = 10000,
 		.evict_high_pct = 100,
 		.evict_low_pct = 90,
 		.evict_soft_pins = 1,

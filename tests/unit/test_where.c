@@ -101,7 +101,8 @@ failed_segment__is_avoided_for_a_while_and_told_once(void **state)
 	struct world *w = *state;
 	struct rec_id ids[4];
 
-	where_fail(&w->client->where, 55);
+	assert_true(where_fail(&w->client->where, 55));
+	assert_false(where_fail(&w->client->where, 55)); /* no news */
 
 	assert_true(where_has_failed(&w->client->where, 55));
 	assert_false(where_has_failed(&w->client->where, 56));
@@ -111,6 +112,7 @@ failed_segment__is_avoided_for_a_while_and_told_once(void **state)
 
 	clock_fake_advance_ms(&w->clock, 60000);
 	assert_false(where_has_failed(&w->client->where, 55));
+	assert_true(where_fail(&w->client->where, 55));
 }
 
 static void

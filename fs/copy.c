@@ -176,8 +176,8 @@ fs_reserve(struct fs *fs, struct fs_node *node, uint64_t end_bytes)
 
 	if (slice.iov_base == NULL)
 		return -ENOMEM;
-	memset(slice.iov_base, 0, FS_BUF_BYTES);
 	r = fs_work_begin(fs, node, /* keep_bytes= */ UINT64_MAX);
+	memset(slice.iov_base, 0, FS_BUF_BYTES); /* only now: copying up goes through this buffer */
 	while (r == 0 && (at = fs_work_len(node)) < end_bytes) {
 		slice.iov_len = num_min(end_bytes - at, (uint64_t)FS_BUF_BYTES);
 		r = fs_work_write(fs, node, at, &slice);

@@ -46,7 +46,7 @@ if(CMOCKA_FOUND)
   endforeach()
 endif()
 
-foreach(part sim fault fuzz bench script lab)
+foreach(part sim fault fuzz bench script conformance lab)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/${part}/${part}.cmake)
     include(tests/${part}/${part}.cmake)
   endif()

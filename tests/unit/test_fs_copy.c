@@ -239,6 +239,17 @@ room__reserved_beyond_the_end__is_zeros_and_within_it_nothing(void **state)
 }
 
 static void
+room__reserved_before_anything_is_written__is_zeros_behind_what_was_there(void **state)
+{
+	(void)state;
+	fake.has_no_borrow = true;
+	assert_int_equal(reserve(to, 6), 0);
+	assert_int_equal(commit(to), 0);
+	assert_int_equal(fake_find("to")->value->len_bytes, 6);
+	assert_memory_equal(fake_find("to")->value->bytes, "abc\0\0\0", 6);
+}
+
+static void
 room__that_there_is_not__is_told_at_once(void **state)
 {
 	(void)state;
@@ -265,6 +276,7 @@ main(void)
 		TEST(copy__whose_lease_is_lost_meanwhile__is_never_published),
 		TEST(copy__into_a_store_without_room__says_so),
 		TEST(room__reserved_beyond_the_end__is_zeros_and_within_it_nothing),
+		TEST(room__reserved_before_anything_is_written__is_zeros_behind_what_was_there),
 		TEST(room__that_there_is_not__is_told_at_once),
 	};
 

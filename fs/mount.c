@@ -4,19 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/tiffin.h"
 #include "fs/control.h"
 #include "fs/fs.h"
 #include "fs/invalidate.h"
+#include "fs/mountpoint.h"
 #include "fs/ops.h"
 #include "fs/work.h"
 #include "transfer/base/log.h"
@@ -29,7 +29,7 @@ struct fs_mount {
 	pthread_t settling;
 	bool is_settling;
 	_Atomic bool is_ready; /* once true it stays */
-	_Atomic dev_t dev;     /* set once, when it is ready */
+	dev_t dev;             /* once it is mounted */
 	bool is_left;          /* unmounted by somebody else: the kernel has gone already */
 	void (*ready)(void *arg);
 	void *ready_arg;
@@ -48,50 +48,44 @@ refuse(int status, char *why, size_t why_cap, const char *fmt, ...)
 
 /* ---- the way in ---- */
 
-/* detach -- a mount whose daemon died, as whoever we are may do it. */
-static int
-detach(const char *dir)
-{
-	char *const argv[] = {"fusermount3", "-u", "-z", (char *)(uintptr_t)dir, NULL};
-	int status;
-	pid_t pid;
+#define IN_THE_WAY_MAX 16 /* dead mounts, one upon another */
 
-	if (umount2(dir, MNT_DETACH) == 0)
-		return 0;
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	if (waitpid(pid, &status, 0) < 0)
-		return -errno;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
+/* look -- the directory must be there, or a dead mount on it. */
+static int
+look(const char *dir, enum fs_mountpoint *ret_state, char *why, size_t why_cap)
+{
+	int r = fs_mountpoint_look(dir, FS_MOUNTPOINT_MS, ret_state);
+
+	if (r == -ETIMEDOUT)
+		return refuse(FS_EXIT_MOUNT, why, why_cap, "%s: does not answer", dir);
+	if (r < 0)
+		return refuse(FS_EXIT_MOUNT, why, why_cap, "%s: %s", dir, strerrordesc_np(-r));
+	return FS_EXIT_OK;
 }
 
-/* clear_way -- the directory must be there, and no dead mount on it. */
+/*
+ * clear_way -- take away what is dead or hung.
+ *
+ * needs:   the master has answered: a mount that only waits for it is not hung.
+ */
 static int
-clear_way(const char *dir, char *why, size_t why_cap)
+clear_way(const char *dir, enum fs_mountpoint state, char *why, size_t why_cap)
 {
-	struct stat st;
+	int status = FS_EXIT_OK;
 	int r;
 
-	r = stat(dir, &st);
-	if (r < 0 && (errno == ENOTCONN || errno == ECONNABORTED)) {
-		r = detach(dir);
+	for (int n = 0; status == FS_EXIT_OK && state != FS_MOUNTPOINT_FREE; n++) {
+		const char *what = state == FS_MOUNTPOINT_DEAD ? "dead" : "hung";
+
+		r = n < IN_THE_WAY_MAX ? fs_mountpoint_detach(dir) : -EBUSY;
 		if (r < 0)
 			return refuse(FS_EXIT_MOUNT, why, why_cap,
-				      "%s: a dead mount is there and can't be detached: %s", dir,
-				      strerrordesc_np(-r));
-		log_event(LOG_WARN, "fs_dead_mount_detached", "dir=\"%s\"", dir);
-		r = stat(dir, &st);
+				      "%s: a %s mount is there and can't be detached: %s", dir,
+				      what, strerrordesc_np(-r));
+		log_event(LOG_WARN, "fs_mount_detached", "dir=\"%s\" was=%s", dir, what);
+		status = look(dir, &state, why, why_cap);
 	}
-	if (r < 0)
-		return refuse(FS_EXIT_MOUNT, why, why_cap, "%s: %s", dir, strerrordesc_np(errno));
-	if (!S_ISDIR(st.st_mode))
-		return refuse(FS_EXIT_MOUNT, why, why_cap, "%s: not a directory", dir);
-	return FS_EXIT_OK;
+	return status;
 }
 
 static int
@@ -218,6 +212,7 @@ mount_kernel(struct fs_mount *mount, char *why, size_t why_cap)
 			      "%s: mounting failed (is /dev/fuse there, and allowed?)",
 			      fs->opts->dir);
 	mount->is_mounted = true;
+	mount->dev = fs_mountpoint_dev(fs->opts->dir);
 	return FS_EXIT_OK;
 }
 
@@ -225,6 +220,7 @@ int
 fs_mount_open(const struct fs_options *opts, struct fs_mount **ret_mount, char *why, size_t why_cap)
 {
 	struct fs_mount *mount = calloc(1, sizeof(*mount));
+	enum fs_mountpoint state = FS_MOUNTPOINT_FREE;
 	int status;
 
 	if (mount == NULL)
@@ -233,12 +229,14 @@ fs_mount_open(const struct fs_options *opts, struct fs_mount **ret_mount, char *
 	mount->fs.clock = clock_real();
 	list_init(&mount->fs.opens);
 
-	status = clear_way(opts->dir, why, why_cap);
+	status = look(opts->dir, &state, why, why_cap);
 	if (status == FS_EXIT_OK)
 		status = set_root(&mount->fs, why, why_cap);
 	mount->has_nodes = mount->fs.nodes.root != NULL;
 	if (status == FS_EXIT_OK)
 		status = join_master(&mount->fs, why, why_cap);
+	if (status == FS_EXIT_OK)
+		status = clear_way(opts->dir, state, why, why_cap);
 	if (status == FS_EXIT_OK && opts->control != FS_CONTROL_OFF &&
 	    fs_control_new(&mount->fs, &mount->fs.control) < 0)
 		status = refuse(FS_EXIT_SYSTEM, why, why_cap, "no memory");
@@ -293,7 +291,6 @@ settle(void *arg)
 		fuse_session_exit(mount->fs.session);
 		return NULL;
 	}
-	atomic_store(&mount->dev, st.st_dev);
 	set_read_ahead(st.st_dev, mount->fs.opts->read_ahead);
 	atomic_store(&mount->is_ready, true);
 	log_event(LOG_INFO, "fs_ready", "dir=\"%s\"", mount->fs.opts->dir);
@@ -391,25 +388,13 @@ drop_left(struct fs *fs)
 	vec_fini(&left.nodes);
 }
 
-/*
- * end_connection -- nobody answers any more: whoever waits for us in the kernel gets an error.
- *
- * Otherwise a thread of ours that tells the kernel something could wait for a program that waits
- * for us.
- */
-static void
-end_connection(const struct fs_mount *mount)
+/* is_connected -- once it is not, its device's number may be another mount's. */
+static bool
+is_connected(const struct fs *fs)
 {
-	dev_t dev = atomic_load(&mount->dev);
-	char path[96];
-	int fd;
+	struct pollfd at = {.fd = fuse_session_fd(fs->session)};
 
-	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", minor(dev));
-	fd = dev != 0 ? open(path, O_WRONLY | O_CLOEXEC) : -1;
-	if (fd < 0 || write(fd, "1", 1) < 0)
-		umount2(mount->fs.opts->dir, MNT_FORCE | MNT_DETACH); /* root's way to the same */
-	if (fd >= 0)
-		close(fd);
+	return poll(&at, 1, 0) == 0 || (at.revents & POLLERR) == 0;
 }
 
 void
@@ -419,8 +404,10 @@ fs_mount_close(struct fs_mount *mount)
 
 	if (fs->invalidate != NULL)
 		fs_invalidate_ask_stop(fs->invalidate);
-	if (mount->is_mounted && !mount->is_left)
-		end_connection(mount);
+	/* Else a thread of ours that tells the kernel something could wait for a program that waits
+	 * for us. */
+	if (mount->is_mounted && !mount->is_left && is_connected(fs))
+		fs_mountpoint_abort(fs->opts->dir, mount->dev);
 	if (fs->invalidate != NULL)
 		fs_invalidate_stop(fs->invalidate);
 	if (mount->is_mounted)

@@ -18,7 +18,7 @@ only '#[ ]*include[ ]*<isa-l' 'transfer/base/crc\.c' 'ISA-L: base/crc'
 only "${calls}getaddrinfo *\\(" 'transfer/base/sock_addr\.c' 'names are resolved in base/sock_addr'
 only "${calls}(socket|socketpair|bind|listen|accept4?|connect) *\\(" 'transfer/base/sock[a-z_]*\.c' 'sockets are made in base/sock'
 only "${calls}(getenv|secure_getenv|setenv) *\\(" 'core/cli/main\.c' 'only the command line reads the environment'
-only "${calls}(v?fork|exec[lv][a-z]*|posix_spawnp?) *\\(" 'core/cli/[a-z_]*\.c|fs/(main|mount)\.c' 'a library starts no process'
+only "${calls}(v?fork|exec[lv][a-z]*|posix_spawnp?) *\\(" 'core/cli/[a-z_]*\.c|fs/(main|mountpoint)\.c' 'a library starts no process'
 only "${calls}epoll_[a-z0-9]+ *\\(" 'transfer/base/loop\.c' 'epoll: base/loop'
 # lock.c waits by the clock of pthread_cond_timedwait; the store measures its own work, and decides nothing by it.
 only "${calls}(clock_gettime|gettimeofday|time) *\\((CLOCK_|NULL|&)" \

@@ -292,6 +292,25 @@ pidfile__holds_our_pid__until_it_is_dropped(void **state)
 }
 
 static void
+pidfile__that_another_has_written_since__is_left(void **state)
+{
+	char path[] = "/tmp/tiffin-test-program-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(program_write_pidfile(path), 0);
+	assert_int_equal(__real_write(fd, "1\n", 2), 2);
+	assert_int_equal(ftruncate(fd, 2), 0);
+
+	program_drop_pidfile(path);
+
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+	close(fd);
+}
+
+static void
 pidfile__that_cannot_be_written__is_a_failure_and_leaves_no_file(void **state)
 {
 	char path[] = "/tmp/tiffin-test-program-XXXXXX";
@@ -338,6 +357,7 @@ main(void)
 			ready__when_the_write_goes_on_failing__is_logged_and_the_descriptor_closed,
 			begin),
 		cmocka_unit_test_setup(pidfile__holds_our_pid__until_it_is_dropped, begin),
+		cmocka_unit_test_setup(pidfile__that_another_has_written_since__is_left, begin),
 		cmocka_unit_test_setup(
 			pidfile__that_cannot_be_written__is_a_failure_and_leaves_no_file, begin),
 		cmocka_unit_test_setup(pidfile__without_a_path__is_nothing, begin),

@@ -132,6 +132,13 @@ program_write_pidfile(const char *path)
 void
 program_drop_pidfile(const char *path)
 {
-	if (path[0] != '\0')
+	char line[32] = "";
+	int fd;
+
+	fd = path[0] != '\0' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return;
+	if (read(fd, line, sizeof(line) - 1) > 0 && strtol(line, NULL, 10) == (long)getpid())
 		unlink(path);
+	close(fd);
 }

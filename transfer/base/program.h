@@ -67,7 +67,7 @@ void program_ready(int fd, const char *line);
  */
 int program_write_pidfile(const char *path) MUST_CHECK;
 
-/* program_drop_pidfile -- at the good end; "" is nothing. */
+/* program_drop_pidfile -- at the good end, if it is still ours; "" is nothing. */
 void program_drop_pidfile(const char *path);
 
 #endif

@@ -371,6 +371,8 @@ engine_submit(struct engine *engine, struct batch *batch)
 		ops[i].batch = batch;
 		ops[i].id = 0;
 		ops[i].done_bytes = 0;
+		ops[i].n_moves = 0;
+		ops[i].is_begun = false;
 		ops[i].must_cut = ops[i].skipped_crc = false;
 		atomic_store_explicit(&ops[i].tried, 0, memory_order_relaxed);
 		list_link_init(&ops[i].at);

@@ -17,6 +17,9 @@
 /* Connections one waiter drives at a time; with more, the others wait for their turn. */
 #define LED_MAX 32
 
+/* Connections open at a time. */
+#define CONNS_MAX 256
+
 /* The longest sleep: a fake clock may have moved meanwhile. */
 #define NAP_NS       (100 * NS_PER_MS)
 #define NAP_SHORT_NS (1 * NS_PER_MS)
@@ -26,24 +29,15 @@
 
 /* ---- peers ---- */
 
-static bool
-has_usable_address(const struct target *target)
-{
-	char text[SOCK_ADDR_TEXT_MAX];
-
-	for (size_t i = 0; target_address(&target->desc, i, text, sizeof(text)); i++)
-		if (target_can_use(target, text))
-			return true;
-	return false;
-}
-
 static struct tcp_peer *
 peer_new(struct tcp *tcp, const struct target *target, uint64_t client_id)
 {
 	struct tcp_peer *peer = calloc(1, sizeof(*peer));
 
-	if (peer == NULL)
+	if (peer == NULL || !tcp_paths_init(&peer->paths, target)) {
+		free(peer);
 		return NULL;
+	}
 	memcpy(peer->endpoint, target->desc.endpoint, sizeof(peer->endpoint));
 	peer->is_same_host = target->is_same_host;
 	peer->client_id = client_id;
@@ -64,8 +58,6 @@ peer_find(struct tcp *tcp, const struct target *target, uint64_t client_id)
 		    strcmp(peer->endpoint, target->desc.endpoint) == 0)
 			return peer;
 	}
-	if (!has_usable_address(target))
-		return NULL;
 	return peer_new(tcp, target, client_id);
 }
 
@@ -101,13 +93,15 @@ peer_of(struct tcp *tcp, const struct op *op)
 }
 
 static void
-peer_free(struct tcp_peer *peer)
+peer_free(struct tcp *tcp, struct tcp_peer *peer)
 {
 	list_remove(&peer->at);
 	for (size_t i = 0; i < TCP_CONNS_PER_PEER; i++) {
 		assert(list_is_empty(&peer->conns[i].to_send));
 		assert(list_is_empty(&peer->conns[i].sent));
-		fd_close_at(&peer->conns[i].fd);
+		tcp->n_open -= peer->conns[i].state != TCP_DOWN;
+		sock_abort_at(&peer->conns[i].fd);
+		sock_abort_at(&peer->conns[i].probe_fd);
 	}
 	free(peer);
 }
@@ -140,7 +134,7 @@ leave(struct tcp *tcp)
 		if (has_ops(peer))
 			tcp->n_orphans++;
 		else
-			peer_free(peer);
+			peer_free(tcp, peer);
 	}
 }
 
@@ -162,22 +156,28 @@ tcp_drop(struct transport *t, struct target *target)
 /* ---- submit ---- */
 
 static struct tcp_conn *
-pick_conn(struct tcp_peer *peer, uint64_t now_ns)
+pick_conn(const struct tcp *tcp, struct tcp_peer *peer, uint64_t now_ns)
 {
 	struct tcp_conn *best = &peer->conns[0];
 
 	if (best->queued_bytes <= BUSY_BYTES || now_ns < peer->crowded_until_ns)
 		return best;
-	for (size_t i = 1; i < TCP_CONNS_PER_PEER; i++)
-		if (peer->conns[i].queued_bytes < best->queued_bytes)
-			best = &peer->conns[i];
+	for (size_t i = 1; i < TCP_CONNS_PER_PEER; i++) {
+		struct tcp_conn *conn = &peer->conns[i];
+
+		/* When many are open already, each peer makes do with one. */
+		if (conn->state == TCP_DOWN && tcp->n_open >= tcp->conns_max / 2)
+			continue;
+		if (conn->queued_bytes < best->queued_bytes)
+			best = conn;
+	}
 	return best;
 }
 
 static void
 submit_locked(struct tcp *tcp, struct tcp_peer *peer, struct op *op, uint64_t now_ns)
 {
-	struct tcp_conn *conn = pick_conn(peer, now_ns);
+	struct tcp_conn *conn = pick_conn(tcp, peer, now_ns);
 
 	if (tcp_conn_is_stale(tcp, conn))
 		tcp_conn_break(tcp, conn);
@@ -267,10 +267,10 @@ hand_on(struct tcp *tcp, struct tcp_conn *conn)
 	}
 }
 
+/* let_go -- of every connection that it drives. */
 static void
-waiter_leave(struct tcp *tcp, struct tcp_waiter *waiter)
+let_go(struct tcp *tcp, const struct tcp_waiter *waiter)
 {
-	list_remove(&waiter->at);
 	list_each(&tcp->peers, link) {
 		struct tcp_peer *peer = list_of(link, struct tcp_peer, at);
 
@@ -278,6 +278,13 @@ waiter_leave(struct tcp *tcp, struct tcp_waiter *waiter)
 			if (peer->conns[i].reader == waiter)
 				hand_on(tcp, &peer->conns[i]);
 	}
+}
+
+static void
+waiter_leave(struct tcp *tcp, struct tcp_waiter *waiter)
+{
+	list_remove(&waiter->at);
+	let_go(tcp, waiter);
 	if (waiter->event_fd >= 0 && tcp->n_spare_fds < array_len(tcp->spare_fds))
 		tcp->spare_fds[tcp->n_spare_fds++] = waiter->event_fd;
 	else
@@ -289,6 +296,7 @@ struct led {
 	struct tcp_conn *conns[LED_MAX];
 	size_t n;
 	bool has_changed; /* the lock was put aside: look again */
+	bool is_short;    /* a connection must wait until another is free */
 };
 
 static void
@@ -299,8 +307,13 @@ look_at(struct tcp *tcp, struct tcp_waiter *waiter, struct tcp_conn *conn, struc
 			hand_on(tcp, conn);
 		return;
 	}
+	if (conn->state == TCP_DOWN && !tcp_pool_admits(tcp)) {
+		led->is_short = true;
+		return;
+	}
 	if (conn->state == TCP_DOWN) {
-		tcp_conn_open(tcp, conn, waiter->deadline_ns);
+		let_go(tcp, waiter); /* looking a name up may take long */
+		tcp_conn_open(tcp, conn);
 		led->has_changed = true;
 		return;
 	}
@@ -345,10 +358,22 @@ drive(struct tcp *tcp, struct tcp_waiter *waiter, struct led *led)
 
 		if (conn->reader != waiter)
 			continue;
+		has_moved |= tcp_conn_open_step(tcp, conn);
 		has_moved |= tcp_conn_send(tcp, conn);
 		has_moved |= tcp_conn_recv(tcp, conn, /* may_wait= */ led->n == 1);
 	}
 	return has_moved;
+}
+
+/* watch -- the ways of those that are silent. */
+static bool
+watch(struct tcp *tcp, struct led *led, uint64_t now_ns)
+{
+	bool has_ended = false;
+
+	for (size_t i = 0; i < led->n; i++)
+		has_ended |= tcp_conn_watch(tcp, led->conns[i], now_ns);
+	return has_ended;
 }
 
 static bool
@@ -357,41 +382,56 @@ wants_to_send(const struct tcp_conn *conn)
 	return !conn->is_sending && (conn->out.op != NULL || !list_is_empty(&conn->to_send));
 }
 
+/* What one connection is waited for with. */
+static void
+fill_pollfds(struct tcp_conn *conn, struct pollfd *pollfd, struct pollfd *probe)
+{
+	*pollfd = (struct pollfd){.fd = -1, .events = POLLIN};
+	*probe = (struct pollfd){.fd = conn->probe_fd, .events = POLLOUT};
+	if (conn->state == TCP_OPENING && !conn->is_looking)
+		*pollfd = (struct pollfd){.fd = conn->fd, .events = POLLOUT};
+	if (conn->state == TCP_UP)
+		pollfd->fd = conn->fd;
+	if (conn->state == TCP_UP && wants_to_send(conn))
+		pollfd->events |= POLLOUT;
+	if (pollfd->fd >= 0)
+		tcp_conn_enter(conn);
+}
+
+/* nap_ns -- the longest to sleep for. */
+static uint64_t
+nap_ns(const struct tcp_waiter *waiter, const struct led *led, uint64_t now_ns)
+{
+	uint64_t until_ns = num_min(waiter->until_ns, waiter->deadline_ns);
+	uint64_t most_ns = waiter->event_fd >= 0 && !led->is_short ? NAP_NS : NAP_SHORT_NS;
+
+	for (size_t i = 0; i < led->n; i++)
+		until_ns = num_min(until_ns, tcp_conn_wakes_ns(led->conns[i]));
+	return num_min(until_ns > now_ns ? until_ns - now_ns : 0, most_ns);
+}
+
 /* sleep_on -- until a socket is ready, somebody rings, or it is time. */
 static void
 sleep_on(struct tcp *tcp, struct tcp_waiter *waiter, struct led *led, uint64_t now_ns)
 {
-	uint64_t until_ns = num_min(waiter->until_ns, waiter->deadline_ns);
-	uint64_t nap_ns = until_ns > now_ns ? until_ns - now_ns : 0;
-	struct pollfd pollfds[LED_MAX + 1];
-	struct timespec nap;
+	struct timespec nap = {.tv_nsec = (long)nap_ns(waiter, led, now_ns)};
+	struct pollfd pollfds[2 * LED_MAX + 1];
 	eventfd_t rung;
 
-	nap_ns = num_min(nap_ns, waiter->event_fd >= 0 ? NAP_NS : NAP_SHORT_NS);
-	nap = (struct timespec){.tv_nsec = (long)nap_ns};
-	for (size_t i = 0; i < led->n; i++) {
-		struct tcp_conn *conn = led->conns[i];
-
-		pollfds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-		if (conn->state != TCP_UP)
-			continue;
-		pollfds[i].fd = conn->fd;
-		if (wants_to_send(conn))
-			pollfds[i].events |= POLLOUT;
-		tcp_conn_enter(conn);
-	}
-	pollfds[led->n] = (struct pollfd){.fd = waiter->event_fd, .events = POLLIN};
+	for (size_t i = 0; i < led->n; i++)
+		fill_pollfds(led->conns[i], &pollfds[2 * i], &pollfds[2 * i + 1]);
+	pollfds[2 * led->n] = (struct pollfd){.fd = waiter->event_fd, .events = POLLIN};
 
 	waiter->is_asleep = true;
 	lock_drop(&tcp->lock);
-	(void)ppoll(pollfds, led->n + 1, &nap, NULL);
+	(void)ppoll(pollfds, 2 * led->n + 1, &nap, NULL);
 	lock_take(&tcp->lock);
 	waiter->is_asleep = false;
 
 	if (waiter->is_rung && waiter->event_fd >= 0)
 		(void)eventfd_read(waiter->event_fd, &rung);
 	for (size_t i = 0; i < led->n; i++)
-		if (pollfds[i].fd >= 0)
+		if (pollfds[2 * i].fd >= 0)
 			tcp_conn_leave(tcp, led->conns[i]);
 }
 
@@ -402,14 +442,15 @@ turn(struct tcp *tcp, struct tcp_waiter *waiter)
 	struct led led;
 
 	led.n = 0;
-	led.has_changed = false;
+	led.has_changed = led.is_short = false;
 	waiter->is_rung = false;
 	if (now_ns >= waiter->deadline_ns) {
 		expire(tcp, waiter, now_ns);
 		return;
 	}
 	lead(tcp, waiter, &led);
-	if (led.has_changed || drive(tcp, waiter, &led) || waiter->is_rung)
+	if (led.has_changed || drive(tcp, waiter, &led) || waiter->is_rung ||
+	    watch(tcp, &led, now_ns))
 		return;
 	sleep_on(tcp, waiter, &led, now_ns);
 }
@@ -436,7 +477,7 @@ tcp_progress(struct transport *t, struct batch *batch, uint64_t until_ns)
 
 /* ---- life ---- */
 
-/* Who is in the middle of connecting learns of it when that is over (OPEN_MS_MAX). */
+/* Who is in the middle of looking a name up learns of it when that is over. */
 static void
 tcp_stop(struct transport *t)
 {
@@ -477,12 +518,11 @@ tcp_free(struct transport *t)
 		for (size_t i = 0; i < TCP_CONNS_PER_PEER; i++) {
 			struct tcp_conn *conn = &peer->conns[i];
 
-			if (conn->fd >= 0)
-				shutdown(conn->fd, SHUT_RDWR);
+			sock_abort_at(&conn->fd);
 			cancel_all(tcp, &conn->sent);
 			cancel_all(tcp, &conn->to_send);
 		}
-		peer_free(peer);
+		peer_free(tcp, peer);
 	}
 	while (tcp->n_spare_fds > 0)
 		close(tcp->spare_fds[--tcp->n_spare_fds]);
@@ -513,6 +553,16 @@ transport_tcp_new(struct transport **ret_t)
 	lock_cond_init(&tcp->left);
 	list_init(&tcp->peers);
 	list_init(&tcp->waiters);
+	tcp->conns_max = CONNS_MAX;
 	*ret_t = &tcp->base;
 	return 0;
+}
+
+void
+transport_tcp_set(struct transport *t, unsigned conns_max)
+{
+	struct tcp *tcp = container_of(t, struct tcp, base);
+
+	assert(t->ops == &tcp_ops && conns_max > 0);
+	tcp->conns_max = conns_max;
 }

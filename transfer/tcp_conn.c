@@ -19,14 +19,11 @@
 #define PIECE_BYTES      (1ull << 20)
 #define PIECE_SLICES     256
 
-/* Within the bytes of one op the reader waits so long for more, then looks at the time. */
-#define STEP_US 20000
+#define STALE_NS   (200 * NS_PER_MS)
+#define CROWDED_NS (10 * NS_PER_S)
 
-#define OPEN_MS_MAX 5000
-#define REST_NS_MIN (20 * NS_PER_MS)
-#define REST_NS_MAX (1 * NS_PER_S)
-#define STALE_NS    (200 * NS_PER_MS)
-#define CROWDED_NS  (10 * NS_PER_S)
+/* An op begins anew on another way so many times. */
+#define MOVES_MAX 3
 
 /* ---- waiters ---- */
 
@@ -47,6 +44,18 @@ tcp_ring_done(struct tcp *tcp)
 		struct tcp_waiter *waiter = list_of(link, struct tcp_waiter, at);
 
 		if (batch_is_done(waiter->batch))
+			tcp_ring(waiter);
+	}
+}
+
+/* ring_carried -- those with ops on it. */
+static void
+ring_carried(struct tcp *tcp, const struct tcp_conn *conn)
+{
+	list_each(&tcp->waiters, link) {
+		struct tcp_waiter *waiter = list_of(link, struct tcp_waiter, at);
+
+		if (tcp_conn_carries(conn, waiter->batch))
 			tcp_ring(waiter);
 	}
 }
@@ -74,7 +83,7 @@ now_of(const struct tcp *tcp)
 void
 tcp_conn_init(struct tcp_conn *conn, struct tcp_peer *peer)
 {
-	*conn = (struct tcp_conn){.peer = peer, .state = TCP_DOWN, .fd = -1};
+	*conn = (struct tcp_conn){.peer = peer, .state = TCP_DOWN, .fd = -1, .probe_fd = -1};
 	list_init(&conn->to_send);
 	list_init(&conn->sent);
 }
@@ -110,18 +119,40 @@ tcp_conn_carries(const struct tcp_conn *conn, const struct batch *batch)
 	return holds(&conn->sent, batch) || holds(&conn->to_send, batch);
 }
 
-/* lose_all -- complete every op that is on the connection now. */
+/* may_move -- can it begin anew on another way?  What was written may still land on the old one. */
+static bool
+may_move(const struct tcp *tcp, const struct tcp_conn *conn, const struct op *op, uint64_t now_ns)
+{
+	return conn->peer->paths.n > 1 && !tcp->is_stopped && op->deadline_ns > now_ns &&
+	       op->n_moves < MOVES_MAX && now_ns >= conn->peer->rest_until_ns &&
+	       (op->kind == OP_READ || !op->is_begun);
+}
+
+/* lose_all -- complete every op that is on the connection now, but for those that may move. */
 static void
 lose_all(struct tcp *tcp, struct tcp_conn *conn)
 {
 	uint64_t now_ns = now_of(tcp);
-	struct list lost;
+	struct list lost, moved;
 
 	list_init(&lost);
+	list_init(&moved);
 	for (struct list_link *link; (link = list_first(&conn->sent)) != NULL ||
 				     (link = list_first(&conn->to_send)) != NULL;) {
-		take_off(conn, list_of(link, struct op, at));
-		list_push_back(&lost, link);
+		struct op *op = list_of(link, struct op, at);
+
+		take_off(conn, op);
+		list_push_back(may_move(tcp, conn, op, now_ns) ? &moved : &lost, link);
+	}
+	for (struct list_link *link; (link = list_first(&moved)) != NULL;) {
+		struct op *op = list_of(link, struct op, at);
+
+		list_remove(link);
+		op->n_moves++;
+		op->is_begun = false;
+		op->done_bytes = 0;
+		op->crc = 0;
+		tcp_conn_put(tcp, conn, op);
 	}
 
 	lock_drop(&tcp->lock);
@@ -134,18 +165,21 @@ lose_all(struct tcp *tcp, struct tcp_conn *conn)
 	}
 	lock_take(&tcp->lock);
 	tcp_ring_done(tcp);
+	ring_carried(tcp, conn);
 }
 
 /* ---- breaking ---- */
 
-/* bury -- nobody is inside any more. */
-static void
-bury(struct tcp *tcp, struct tcp_conn *conn)
+void
+tcp_conn_close(struct tcp *tcp, struct tcp_conn *conn)
 {
-	assert(conn->state == TCP_BREAKING && conn->n_inside == 0 && !conn->is_sending);
+	assert(lock_held(&tcp->lock) && conn->state != TCP_DOWN);
+	assert(conn->n_inside == 0 && !conn->is_sending && !conn->is_looking);
 
-	fd_close_at(&conn->fd);
+	sock_abort_at(&conn->fd);
+	sock_abort_at(&conn->probe_fd);
 	conn->state = TCP_DOWN;
+	tcp->n_open--;
 	conn->out.op = NULL;
 	conn->in.op = NULL;
 	conn->in.n_head = 0;
@@ -165,7 +199,7 @@ tcp_conn_leave(struct tcp *tcp, struct tcp_conn *conn)
 
 	conn->n_inside--;
 	if (conn->n_inside == 0 && conn->state == TCP_BREAKING)
-		bury(tcp, conn);
+		tcp_conn_close(tcp, conn);
 }
 
 void
@@ -173,12 +207,13 @@ tcp_conn_break(struct tcp *tcp, struct tcp_conn *conn)
 {
 	assert(lock_held(&tcp->lock));
 
-	if (conn->state != TCP_UP)
+	if (conn->state != TCP_UP && (conn->state != TCP_OPENING || conn->is_looking))
 		return;
 	conn->state = TCP_BREAKING;
-	shutdown(conn->fd, SHUT_RDWR); /* who is inside comes out now */
-	if (conn->n_inside == 0)
-		bury(tcp, conn);
+	if (conn->n_inside > 0)
+		shutdown(conn->fd, SHUT_RDWR); /* who is inside comes out now */
+	else
+		tcp_conn_close(tcp, conn);
 }
 
 bool
@@ -221,64 +256,6 @@ tcp_conn_expire(struct tcp *tcp, struct tcp_conn *conn, const struct batch *batc
 	}
 }
 
-/* ---- opening ---- */
-
-static int
-try_open(const struct tcp_peer *peer, uint64_t wait_ms, int *ret_fd)
-{
-	struct target target = {.is_same_host = peer->is_same_host};
-	struct timeval step = {.tv_usec = STEP_US};
-	char text[SOCK_ADDR_TEXT_MAX];
-
-	memcpy(target.desc.endpoint, peer->endpoint, sizeof(peer->endpoint));
-	for (size_t i = 0; target_address(&target.desc, i, text, sizeof(text)); i++) {
-		struct sock_addr addr;
-
-		if (!target_can_use(&target, text) || sock_addr_parse(text, &addr) != 0)
-			continue;
-		if (sock_connect(&addr, wait_ms, ret_fd) != 0)
-			continue;
-		(void)setsockopt(*ret_fd, SOL_SOCKET, SO_RCVTIMEO, &step, sizeof(step));
-		return 0;
-	}
-	return SOCK_E_LOST;
-}
-
-void
-tcp_conn_open(struct tcp *tcp, struct tcp_conn *conn, uint64_t until_ns)
-{
-	struct tcp_peer *peer = conn->peer;
-	uint64_t now_ns = now_of(tcp);
-	uint64_t wait_ms = until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS + 1 : 1;
-	int fd = -1;
-	int r;
-
-	assert(conn->state == TCP_DOWN);
-
-	conn->state = TCP_OPENING;
-	lock_drop(&tcp->lock);
-	r = try_open(peer, num_min(wait_ms, (uint64_t)OPEN_MS_MAX), &fd);
-	lock_take(&tcp->lock);
-
-	if (r == 0 && tcp->is_stopped) {
-		fd_close_at(&fd);
-		r = SOCK_E_LOST;
-	}
-	list_each(&tcp->waiters, link)
-		tcp_ring(list_of(link, struct tcp_waiter, at));
-	if (r == 0) {
-		conn->state = TCP_UP;
-		conn->fd = fd;
-		conn->used_ns = now_of(tcp);
-		peer->rest_ns = 0;
-		return;
-	}
-	conn->state = TCP_DOWN;
-	peer->rest_ns = num_min(num_max(2 * peer->rest_ns, REST_NS_MIN), REST_NS_MAX);
-	peer->rest_until_ns = num_add_sat(now_of(tcp), peer->rest_ns);
-	lose_all(tcp, conn);
-}
-
 /* ---- sending ---- */
 
 /* begin_out -- the next request; false: there is none. */
@@ -295,6 +272,7 @@ begin_out(struct tcp_conn *conn)
 	op = list_of(link, struct op, at);
 	list_remove(link);
 	list_push_back(&conn->sent, link);
+	op->is_begun = true;
 
 	request = (struct wire_request){
 		.kind = op->kind == OP_READ ? WIRE_READ : WIRE_WRITE,
@@ -391,6 +369,7 @@ tcp_conn_send(struct tcp *tcp, struct tcp_conn *conn)
 		conn->is_sending = false;
 		if (n > 0) {
 			has_moved = true;
+			conn->heard_ns = now_of(tcp);
 			if (out->sent_bytes == out->all_bytes)
 				out->op = NULL; /* may be answered, and gone, any time now */
 		}
@@ -583,6 +562,8 @@ tcp_conn_recv(struct tcp *tcp, struct tcp_conn *conn, bool may_wait)
 	tcp_conn_enter(conn);
 	while (r == 1 && conn->state == TCP_UP)
 		r = recv_step(tcp, conn, may_wait, &has_moved);
+	if (has_moved)
+		conn->heard_ns = now_of(tcp);
 	if (r < 0) {
 		log_event(LOG_DEBUG, "tcp_broken", "endpoint=\"%s\"", conn->peer->endpoint);
 		tcp_conn_break(tcp, conn);

@@ -3,15 +3,15 @@
 /*
  * tcp_conn.h -- connections to a provider that speak wire.h, and who works on them.
  *
- *                 first op waits        connected            any error, an op overdue
+ *                 first op waits        connected       any error, an op overdue, its way ends
  *      (new) DOWN --------------> OPENING --------> UP --------------------------> BREAKING
  *             ^                      |                    shut down at once           |
- *             |     not to be had:   |                                                | the last
- * thread
- *             +----- ops lost -------+                                                | that used
- * the
- *             +------------------ all ops lost (or overdue: timed out) ---------------+ socket is
- * out
+ *             |     no way leads     |                                                |
+ *             +----- there: lost ----+            the last thread that used the       |
+ *             +-------------------------------------- socket is out ------------------+
+ *
+ * Its ops are lost then, or overdue; but where there is another way (tcp_path.h), READs and what
+ * was not begun yet stay on it and go there.
  *
  * Ops wait in `to_send`, then in `sent`, in the order in which they are answered.
  * The first of `sent` is being received, the last one may still be on its way out.
@@ -33,6 +33,7 @@
 #include "transfer/base/lock.h"
 #include "transfer/base/clock.h"
 #include "transfer/op_cursor.h"
+#include "transfer/tcp_path.h"
 #include "transfer/transport.h"
 #include "transfer/wire.h"
 
@@ -71,13 +72,22 @@ struct tcp_in {
 struct tcp_conn {
 	struct tcp_peer *peer;
 	enum tcp_conn_state state;
-	int fd;
+	int fd;                    /* -1 also while it is OPENING and a thread looks a name up */
+	unsigned at_path;          /* of the peer's paths, and */
+	struct sock_addr addr;     /* what its name means */
+	bool is_looking;           /* OPENING: that thread's, which writes addr without the lock */
+	unsigned tried;            /* OPENING: ways tried so far, one bit each */
+	uint64_t late_ns;          /* OPENING: this try is given up then */
 	unsigned n_inside;         /* threads that use fd without the lock */
 	bool is_sending;           /* one of them sends: it owns `out` */
 	struct tcp_waiter *reader; /* owns `in` */
 	struct list to_send, sent;
 	uint64_t queued_bytes; /* of all ops on it */
-	uint64_t used_ns;      /* when it was last heard of */
+	uint64_t used_ns;      /* when it was last of use */
+	uint64_t heard_ns;     /* when a byte last moved, with more to come */
+	uint64_t silent_ns;    /* silent for longer than this: is the way still there? */
+	int probe_fd;          /* a second connection that is to tell; -1: none is under way */
+	uint64_t probe_until_ns;
 	struct tcp_out out;
 	struct tcp_in in;
 };
@@ -86,12 +96,12 @@ struct tcp_conn {
 struct tcp_peer {
 	struct list_link at;
 	char endpoint[TARGET_ENDPOINT_MAX + 1];
+	struct tcp_paths paths;
 	bool is_same_host;
 	uint64_t client_id;
 	unsigned n_targets;        /* whose slots point here */
 	uint64_t crowded_until_ns; /* it said it has too many connections: one must do till then */
 	uint64_t rest_until_ns;    /* could not be reached: not tried again before */
-	uint64_t rest_ns;
 	struct tcp_conn conns[TCP_CONNS_PER_PEER];
 };
 
@@ -102,7 +112,8 @@ struct tcp {
 	struct list peers, waiters;
 	unsigned n_busy; /* threads within submit() or progress(): peers stay */
 	bool is_stopped;
-	unsigned n_orphans; /* peers that no target knows any more, at least */
+	unsigned n_open, conns_max; /* connections that are not DOWN */
+	unsigned n_orphans;         /* peers that no target knows any more, at least */
 	uint64_t last_id;
 	int spare_fds[64]; /* eventfds for waiters to come */
 	size_t n_spare_fds;
@@ -118,9 +129,23 @@ void tcp_conn_put(struct tcp *tcp, struct tcp_conn *conn, struct op *op);
 /* tcp_conn_carries -- an op of this batch? */
 bool tcp_conn_carries(const struct tcp_conn *conn, const struct batch *batch);
 
-/* tcp_conn_open -- * connect, or lose the ops on it.  needs: DOWN.  until_ns: no longer than that.
- */
-void tcp_conn_open(struct tcp *tcp, struct tcp_conn *conn, uint64_t until_ns);
+/* tcp_pool_admits -- * may one more connection be opened?  One that is idle makes room. */
+bool tcp_pool_admits(struct tcp *tcp);
+
+/* tcp_conn_open -- * begin to connect, or lose the ops on it.  needs: DOWN. */
+void tcp_conn_open(struct tcp *tcp, struct tcp_conn *conn);
+
+/* tcp_conn_open_step -- * one that is OPENING: has it come?  result: has anything changed? */
+bool tcp_conn_open_step(struct tcp *tcp, struct tcp_conn *conn);
+
+/* tcp_conn_watch -- * is the way of one that is silent still there?  result: no, it is broken. */
+bool tcp_conn_watch(struct tcp *tcp, struct tcp_conn *conn, uint64_t now_ns);
+
+/* tcp_conn_wakes_ns -- when to look at it again though nothing was heard. */
+uint64_t tcp_conn_wakes_ns(const struct tcp_conn *conn);
+
+/* tcp_conn_close -- * nobody is inside: it is DOWN, its ops move to another way or are lost. */
+void tcp_conn_close(struct tcp *tcp, struct tcp_conn *conn);
 
 /* tcp_conn_send -- * as much as the socket takes.  result: did anything move? */
 bool tcp_conn_send(struct tcp *tcp, struct tcp_conn *conn);

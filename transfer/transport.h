@@ -126,6 +126,10 @@ int transport_shm_new(struct transport **ret_t) MUST_CHECK;
 int transport_file_new(struct transport **ret_t) MUST_CHECK;
 int transport_tcp_new(struct transport **ret_t) MUST_CHECK;
 
+/* transport_tcp_set -- open so many connections at most; ops that need one more wait until one is
+ * idle.  Before any submit. */
+void transport_tcp_set(struct transport *t, unsigned conns_max);
+
 /* transport_rdma_new -- also where there is no device: then it can't move anything.
  * TRANSPORT_E_CANT: not built. */
 int transport_rdma_new(struct transport **ret_t) MUST_CHECK;

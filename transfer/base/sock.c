@@ -55,6 +55,16 @@ fd_close_at(int *fd)
 	*fd = -1;
 }
 
+void
+sock_abort_at(int *fd)
+{
+	static const struct linger at_once = {.l_onoff = 1};
+
+	if (*fd >= 0)
+		(void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	fd_close_at(fd);
+}
+
 static int
 take_fd(int *fd)
 {
@@ -319,49 +329,65 @@ has_reached_itself(int fd)
 	       memcmp(&here.storage, &there.storage, here.len_bytes) == 0;
 }
 
+int
+sock_connect_begin(const struct sock_addr *addr, int *ret_fd)
+{
+	cleanup_with(fd_close_at) int fd =
+		socket(addr->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return err_new(-errno);
+	if (!sock_addr_is_unix(addr))
+		tune_tcp(fd);
+	if (connect(fd, &addr->any, addr->len_bytes) < 0 && errno != EINPROGRESS && errno != EINTR)
+		return errno == EAGAIN && sock_addr_is_unix(addr) ? SOCK_E_TIMEOUT
+								  : outcome_of(errno);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* connect_end -- waits until then.  Results as of sock_connect_end(). */
 static int
-connect_tcp(int fd, const struct sock_addr *addr, uint64_t until_ns)
+connect_end(int fd, uint64_t until_ns)
 {
 	socklen_t len = sizeof(int);
 	int e = 0;
 	int r;
 
-	tune_tcp(fd);
-	r = sock_set_blocking(fd, false);
-	if (r < 0)
+	r = wait_for(fd, POLLOUT, until_ns);
+	if (r != 0)
 		return err_up(r);
-
-	if (connect(fd, &addr->any, addr->len_bytes) < 0) {
-		if (errno != EINPROGRESS && errno != EINTR)
-			return outcome_of(errno);
-		r = wait_for(fd, POLLOUT, until_ns);
-		if (r != 0)
-			return err_up(r);
-		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) < 0)
-			return err_new(-errno);
-		if (e != 0)
-			return outcome_of(e);
-	}
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) < 0)
+		return err_new(-errno);
+	if (e != 0)
+		return outcome_of(e);
 	if (has_reached_itself(fd))
 		return SOCK_E_LOST;
-
 	r = sock_set_blocking(fd, true);
 	return err_up(r);
 }
 
 int
+sock_connect_end(int fd)
+{
+	return connect_end(fd, 0);
+}
+
+int
 sock_connect(const struct sock_addr *addr, uint64_t wait_ms, int *ret_fd)
 {
-	cleanup_with(fd_close_at) int fd =
-		socket(addr->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cleanup_with(fd_close_at) int fd = -1;
 	uint64_t until_ns = ns_from_now(wait_ms);
 	int r;
 
-	if (fd < 0)
-		return err_new(-errno);
-
-	r = sock_addr_is_unix(addr) ? connect_unix(fd, addr, until_ns)
-				    : connect_tcp(fd, addr, until_ns);
+	if (sock_addr_is_unix(addr)) {
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		r = fd < 0 ? err_new(-errno) : connect_unix(fd, addr, until_ns);
+	} else {
+		r = sock_connect_begin(addr, &fd);
+		if (r == 0)
+			r = connect_end(fd, until_ns);
+	}
 	if (r != 0)
 		return err_up(r);
 	*ret_fd = take_fd(&fd);

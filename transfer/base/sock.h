@@ -59,6 +59,17 @@ int sock_accept(int listen_fd, int *ret_fd) MUST_CHECK;
 /* sock_connect -- a blocking socket within wait_ms.  0, SOCK_E_TIMEOUT, SOCK_E_LOST, -errno. */
 int sock_connect(const struct sock_addr *addr, uint64_t wait_ms, int *ret_fd) MUST_CHECK;
 
+/*
+ * sock_connect_begin, sock_connect_end -- the same without waiting: begun, and what came of it.
+ *
+ * gives:   begin: *ret_fd, on its way; ready to be written to when there is something to say.
+ *          end: the socket is blocking from now on.
+ * result:  begin: 0; SOCK_E_TIMEOUT: a Unix socket's queue is full; SOCK_E_LOST; -errno.
+ *          end: 0; SOCK_E_TIMEOUT: not yet; SOCK_E_LOST; -errno.
+ */
+int sock_connect_begin(const struct sock_addr *addr, int *ret_fd) MUST_CHECK;
+int sock_connect_end(int fd) MUST_CHECK;
+
 int sock_set_blocking(int fd, bool blocking) MUST_CHECK;
 
 /* sock_peer -- who is at the other end of a Unix socket.  0 or -errno. */
@@ -83,5 +94,9 @@ int sock_recv_fd(int sock, void *bytes, size_t len_bytes, int *ret_fd,
 
 /* fd_close_at -- for cleanup_with() on an int; -1 is fine. */
 void fd_close_at(int *fd);
+
+/* sock_abort_at -- the same for a connection of which nothing is wanted any more: it is reset, and
+ * no port of ours rests after it (TIME_WAIT). */
+void sock_abort_at(int *fd);
 
 #endif

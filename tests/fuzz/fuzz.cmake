@@ -42,6 +42,7 @@ foreach(message ${messages})
 endforeach()
 tiffin_fuzz(fuzz_frame fuzz_frame.c tiffin_proto)
 tiffin_fuzz(fuzz_wire fuzz_wire.c tiffin_transfer)
+tiffin_fuzz(fuzz_rdma_wire fuzz_rdma_wire.c tiffin_transfer)
 
 add_executable(seeds ${CMAKE_SOURCE_DIR}/tests/fuzz/seeds.c)
 target_link_libraries(seeds PRIVATE tiffin_transfer tiffin_proto)

@@ -12,6 +12,7 @@
 
 #include "master/proto/status.h"
 #include "transfer/base/frame.h"
+#include "transfer/rdma_wire.h"
 #include "transfer/wire.h"
 
 #define PATH_CAP 1024u
@@ -130,14 +131,15 @@ save_frames(const char *dir)
 }
 
 static void
-save_wire(const char *dir, const char *name, char side, const uint8_t *header, size_t n_bytes)
+save_wire(const char *dir, const char *target, const char *name, char side, const uint8_t *header,
+	  size_t n_bytes)
 {
 	struct buf bytes;
 
 	buf_init(&bytes);
 	append(&bytes, &side, 1);
 	append(&bytes, header, n_bytes);
-	save(dir, "fuzz_wire", name, &bytes);
+	save(dir, target, name, &bytes);
 	buf_fini(&bytes);
 }
 
@@ -158,15 +160,42 @@ save_wires(const char *dir)
 							   .len_bytes = 8192},
 				    request);
 		snprintf(name, sizeof(name), "%s_request", names[kind]);
-		save_wire(dir, name, 0, request, sizeof(request));
+		save_wire(dir, "fuzz_wire", name, 0, request, sizeof(request));
 
 		wire_reply_encode(&(struct wire_reply){.kind = kind, .status = WIRE_DONE, .id = 1},
 				  reply);
 		snprintf(name, sizeof(name), "%s_reply", names[kind]);
-		save_wire(dir, name, 1, reply, sizeof(reply));
+		save_wire(dir, "fuzz_wire", name, 1, reply, sizeof(reply));
 	}
 	wire_reply_encode(&(struct wire_reply){.kind = WIRE_NONE, .status = WIRE_BUSY}, reply);
-	save_wire(dir, "busy_reply", 1, reply, sizeof(reply));
+	save_wire(dir, "fuzz_wire", "busy_reply", 1, reply, sizeof(reply));
+}
+
+static void
+save_rdma_wires(const char *dir)
+{
+	const struct rdma_hello hello = {.life = 1,
+					 .epoch_low = 2,
+					 .token = {.client_id = 3,
+						   .segment_id = 4,
+						   .offset_bytes = 4096,
+						   .len_bytes = 8192,
+						   .until_ms = 5000,
+						   .rights = TOKEN_WRITE,
+						   .mac = {6}}};
+	const struct rdma_welcome welcome = {.address = 0x7f0000000000,
+					     .size_bytes = 200ull << 20,
+					     .piece_bytes = 64ull << 20,
+					     .n_pieces = 4,
+					     .rkeys = {7, 8, 9, 10}};
+	uint8_t bytes[RDMA_WELCOME_BYTES];
+
+	rdma_hello_encode(&hello, bytes);
+	save_wire(dir, "fuzz_rdma_wire", "hello", 0, bytes, RDMA_HELLO_BYTES);
+	rdma_welcome_encode(&welcome, bytes);
+	save_wire(dir, "fuzz_rdma_wire", "welcome", 1, bytes, RDMA_WELCOME_BYTES);
+	rdma_refusal_encode(WIRE_REFUSED, bytes);
+	save_wire(dir, "fuzz_rdma_wire", "refusal", 2, bytes, RDMA_REFUSAL_BYTES);
 }
 
 int
@@ -182,5 +211,6 @@ main(int argc, char **argv)
 	}
 	save_frames(argv[1]);
 	save_wires(argv[1]);
+	save_rdma_wires(argv[1]);
 	return 0;
 }

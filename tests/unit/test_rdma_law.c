@@ -325,65 +325,6 @@ machine__without_a_device__uses_tcp(void **state)
 	world_end(w);
 }
 
-/* one_story -- some ops both ways under a seed; each ends in time, and none with wrong bytes. */
-static void
-one_story(uint64_t seed)
-{
-	const struct fake_config config = {
-		.seed = seed,
-		.n_devices = 1,
-		.is_iwarp = seed % 3 == 0,
-		.delay_ns_max = 50000,
-		.lost_ns = NS_PER_MS,
-		.luck = {.drop = 30, .twice = 0, .reorder = 0, .fail = 100, .cm_drop = 200},
-	};
-	struct world *w = world_over(&config, true);
-	struct token write = token_for(w->lent, TOKEN_WRITE), read = token_for(w->lent, TOKEN_READ);
-
-	rand_init(&w->rand, seed);
-	for (unsigned i = 0; i < 6; i++) {
-		uint64_t len = 1 + rand_below(&w->rand, 400000);
-		uint64_t offset = rand_below(&w->rand, WORLD_SIZE - len);
-		struct scatter s = scatter_new(&w->rand, len);
-		struct op op = op_for(w, i % 2 == 0 ? OP_READ : OP_WRITE,
-				      i % 2 == 0 ? &read : &write, &s, offset);
-		uint64_t began_ns = clock_ns(clock_real());
-		enum op_result result;
-
-		if (op.kind == OP_WRITE)
-			scatter_fill(&s, (uint8_t)seed);
-		op.deadline_ns = began_ns + 150 * NS_PER_MS;
-		result = run(w, &op);
-		assert_true(result == OP_DONE || result == OP_E_TIMEOUT || result == OP_E_LOST);
-		assert_true(clock_ns(clock_real()) < op.deadline_ns + 5 * NS_PER_S);
-		if (result == OP_DONE)
-			assert_false(scatter_differs(&s, w->lent->bytes + offset));
-		free(s.area);
-	}
-	/* Whoever has this room next keeps his bytes, whatever is still on its way. */
-	assert_int_equal(serve_fence(w->serve, WORLD_CLIENT), 0);
-	memset(w->lent->bytes, 0x33, WORLD_SIZE);
-	while (fake_n_in_fabric() > 0)
-		clock_sleep_ms(clock_real(), 1);
-	for (uint64_t i = 0; i < WORLD_SIZE; i++)
-		if (w->lent->bytes[i] != 0x33)
-			fail_msg("seed %lu: byte %lu was written after the fence", seed, i);
-	world_end(w);
-}
-
-static void
-stories__of_lost_completions_requests_and_messages__end_well(void **state)
-{
-	const char *n = getenv("RDMA_SEEDS");
-	uint64_t n_seeds = n != NULL ? strtoull(n, NULL, 10) : 40;
-
-	(void)state;
-	for (uint64_t seed = 1; seed <= n_seeds; seed++) {
-		print_message("%s", seed % 1000 == 0 ? "." : "");
-		one_story(seed);
-	}
-}
-
 /* with_failure -- the n-th call that can fail does so.  false: there were not so many. */
 static bool
 with_failure(unsigned n)
@@ -483,7 +424,6 @@ main(void)
 		cmocka_unit_test(provider__gone__loses_ops_soon),
 		cmocka_unit_test(engine__freed_with_ops_under_way__cancels_them),
 		cmocka_unit_test(machine__without_a_device__uses_tcp),
-		cmocka_unit_test(stories__of_lost_completions_requests_and_messages__end_well),
 		cmocka_unit_test(call__that_fails_whichever_it_is__costs_no_more_than_a_way),
 		cmocka_unit_test(threads__on_the_same_connection__get_each_its_own),
 	};

@@ -32,7 +32,9 @@
 #include "transfer/transport.h"
 #include "transfer/wire.h"
 
-#define WORLD_SIZE   (8ull << 20)
+#ifndef WORLD_SIZE /* of the segment */
+#define WORLD_SIZE (8ull << 20)
+#endif
 #define WORLD_CLIENT 7
 #define FAR_MS       600000
 

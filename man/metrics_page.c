@@ -43,7 +43,10 @@ static const struct {
 	  {"turn_seconds", "histogram: how long the loop took for what came at once."},
 	  {"segment_size_bytes",
 	   "and _used_bytes, _resting_bytes, _hole_bytes (the longest free run), "
-	   "_n_replicas, _state: of each segment."},
+	   "_n_replicas, _state, _is_failing: of each segment."},
+	  {"refused_bytes",
+	   "by kind (memory, disk, nof) and reason (free, leased, pinned, written, resting): what "
+	   "held the bytes when a put was last refused for want of room there."},
 	  {"tenant_charged_bytes", "and _n_objects, _object_bytes, _resting_bytes, _quota_bytes, "
 				   "_quota_objects: of each tenant."},
 	  {"size_bytes", "of all segments that are there."},

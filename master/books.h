@@ -173,6 +173,9 @@ void evict_within(struct master *master, struct tenant *tenant, struct evict_goa
  */
 uint64_t evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps);
 
+/* evict_kind -- the same, where room of that kind is wanted. */
+uint64_t evict_kind(struct master *master, enum pool_kind kind, uint64_t bytes, unsigned max_steps);
+
 /* evict_disks -- so many bytes on disks: of objects that have no copy in memory.  Gives the bytes.
  */
 uint64_t evict_disks(struct master *master, uint64_t bytes);

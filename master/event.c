@@ -188,25 +188,13 @@ event_tell(struct master *master, enum event_kind kind, uint64_t subject_id, con
 	add_words(tally, words);
 }
 
-/* say_room -- why there was none, as far as sums tell. */
-static void
-say_room(const struct master *master, struct event_tally *tally)
+void
+event_words(struct master *master, enum event_kind kind, const char *words)
 {
-	char size[32], used[32], resting[32];
-	uint64_t used_bytes = 0, resting_bytes = 0;
+	struct event_tally *tally = &master->events.tallies[kind];
 
-	list_each(&master->all_segments, link) {
-		const struct segment *segment = list_of(link, struct segment, at_master);
-
-		if (!segment_is_here(segment))
-			continue;
-		used_bytes += segment_used_bytes(segment);
-		resting_bytes += segment->resting_bytes;
-	}
-	snprintf(tally->words, sizeof(tally->words), "%s used and %s resting of %s",
-		 num_show_bytes(used, sizeof(used), used_bytes),
-		 num_show_bytes(resting, sizeof(resting), resting_bytes),
-		 num_show_bytes(size, sizeof(size), master->size_bytes));
+	if (tally->words[0] == '\0')
+		snprintf(tally->words, sizeof(tally->words), "%s", words);
 }
 
 /* grown -- by how much since it was looked at last. */
@@ -243,8 +231,6 @@ look_at_counters(struct master *master)
 #include "master/event.def"
 #undef EVENT_TOLD
 #undef EVENT_COUNTED
-	if (events->tallies[EVENT_put_refused].count > 0)
-		say_room(master, &events->tallies[EVENT_put_refused]);
 }
 
 /* write_tally -- record first, ring second.  -ENOMEM: it is tried again. */

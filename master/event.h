@@ -69,6 +69,10 @@ int events_load(struct events *events, const struct record *record) MUST_CHECK;
 void event_tell(struct master *master, enum event_kind kind, uint64_t subject_id, const char *fmt,
 		...) __attribute__((format(printf, 4, 5)));
 
+/* event_words -- what is said of one that counters tell; of several in a second the first is heard.
+ */
+void event_words(struct master *master, enum event_kind kind, const char *words);
+
 /* events_sweep -- once a second: what was gathered becomes events.  true: there are new ones. */
 bool events_sweep(struct master *master);
 

@@ -21,6 +21,7 @@
  */
 #include "master/books.h"
 #include "master/lease.h"
+#include "master/place.h"
 #include "transfer/base/num.h"
 
 #define STEPS_A_TURN 256
@@ -266,11 +267,18 @@ evict_from(struct master *master, enum evict_from from, uint64_t bytes, unsigned
 }
 
 uint64_t
+evict_kind(struct master *master, enum pool_kind kind, uint64_t bytes, unsigned max_steps)
+{
+	static const enum evict_from from[] = {
+		[POOL_MEMORY] = EVICT_MEMORY, [POOL_DISK] = EVICT_DISKS, [POOL_NOF] = EVICT_NOF};
+
+	return evict_from(master, from[kind], bytes, max_steps);
+}
+
+uint64_t
 evict_bytes(struct master *master, uint64_t bytes, unsigned max_steps)
 {
-	bool has_memory = master->pool_bytes[POOL_MEMORY] > 0;
-
-	return evict_from(master, has_memory ? EVICT_MEMORY : EVICT_DISKS, bytes, max_steps);
+	return evict_kind(master, place_home(master, POOL_MEMORY), bytes, max_steps);
 }
 
 uint64_t

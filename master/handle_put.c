@@ -7,7 +7,9 @@
 #include "master/books.h"
 #include "master/handle.h"
 #include "master/pin.h"
+#include "master/place.h"
 #include "master/quota.h"
+#include "master/shortage.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
@@ -60,22 +62,6 @@ tell_replicas(struct buf *out, const struct put *put)
 
 /* ---- put_start ---- */
 
-/* Of the tier that puts go to. */
-static uint64_t
-home_bytes(const struct master *master)
-{
-	for (int i = 0; i < POOLS; i++)
-		if (master->pool_bytes[i] > 0)
-			return master->pool_bytes[i];
-	return 0;
-}
-
-static bool
-may_hold(const struct master *master, uint64_t bytes)
-{
-	return bytes <= home_bytes(master);
-}
-
 static uint32_t
 status_of(int outcome)
 {
@@ -97,60 +83,32 @@ status_of(int outcome)
 
 /*
  * No room for one item: send on their way what may go, less what is going already, and wait; unless
- * even an empty box would be too small for it, or nothing moves: nothing rests, nobody is putting,
- * nothing may go.
+ * even empty segments would be too small for it, or nothing moves: nothing rests, nobody is
+ * putting, nothing may go.
  *
- * all_bytes  of this and the items behind it, so that the request need not come back for each.
+ * all_bytes  of this and the items behind it there, so that the request need not come back for
+ * each.
  */
 static bool
-make_room(struct master *master, uint64_t bytes, uint64_t all_bytes)
+make_room(struct master *master, uint64_t all_bytes, bool is_strict)
 {
-	uint64_t wanted = num_min(all_bytes + all_bytes / 4, home_bytes(master));
+	const struct lack *lack = &master->lack;
+	uint64_t wanted = num_min(all_bytes + all_bytes / 4, master->pool_bytes[lack->kind]);
 	uint64_t resting = master->quarantine.resting_bytes;
 	uint64_t coming = resting - master->quarantine.gated_bytes; /* surely, and soon */
 	uint64_t going = 0;
 
 	coming = num_add_sat(coming, master->offload.bytes);
-	if (master->is_last_try || !may_hold(master, bytes))
+	if (master->is_last_try || !shortage_may_fit(master, lack, is_strict ? lack->n : 1))
 		return false;
 	if (wanted > coming)
-		going = evict_bytes(master, wanted - coming, 4 * BATCH_MAX);
+		going = evict_kind(master, lack->kind, wanted - coming, 4 * BATCH_MAX);
 	if (going == 0 && resting == 0 && master->offload.n_offloads == 0 &&
 	    list_is_empty(&master->puts))
 		return false;
 	store_want_sync(master->store);
 	master->wants_room = true;
 	return true;
-}
-
-/* Why there is no room, when pins have their part in it. */
-static void
-say_pinned(struct master *master)
-{
-	const struct master_counters *counters = &master->counters;
-	uint64_t n_hard = counter_get(&counters->pins_hard);
-	uint64_t n_soft = master->limits.evict_soft_pins ? 0 : counter_get(&counters->pins_soft);
-
-	if (master->why[0] == '\0' && n_hard + n_soft > 0)
-		why_refused(master,
-			    "no room, even after evicting all that may go; %" PRIu64
-			    " objects are pinned and may not (tiffin unpin)",
-			    n_hard + n_soft);
-}
-
-/* Why there are fewer segments than copies that were demanded. */
-static void
-say_no_segment(struct master *master, const struct copies_wish *wish)
-{
-	size_t n_memory = master->pools[POOL_MEMORY].segments.n;
-	size_t n_nof = master->pools[POOL_NOF].segments.n;
-
-	if (master->why[0] == '\0' && n_memory + n_nof > 0)
-		why_refused(master,
-			    "wanted are %u copies in memory and %u nof copies, each on another "
-			    "segment; new data may go to %zu segments of medium DRAM or FILE and "
-			    "%zu of medium NOF",
-			    wish->n[POOL_MEMORY], wish->n[POOL_NOF], n_memory, n_nof);
 }
 
 struct started {
@@ -173,17 +131,26 @@ n_copies(const struct msg_put_start *msg)
 	return msg->replica_num + msg->nof_replica_num;
 }
 
-/* Of item i and those behind it, as far as each of them may ever fit. */
+/* Of item i and those behind it what is to lie there, as far as each of them may ever fit. */
 static uint64_t
-bytes_from(const struct master *master, const struct msg_put_start *msg, uint32_t i)
+bytes_from(const struct master *master, const struct msg_put_start *msg, uint32_t i,
+	   enum pool_kind kind)
 {
-	uint64_t bytes = 0;
+	uint64_t n = kind == POOL_NOF ? msg->nof_replica_num : msg->replica_num;
+	uint64_t most_bytes = num_min(shortage_largest(master, kind), OBJECT_LEN_MAX), bytes = 0;
 
 	for (; i < msg->n_puts; i++)
-		if (msg->puts[i].len_bytes <= OBJECT_LEN_MAX &&
-		    may_hold(master, msg->puts[i].len_bytes * n_copies(msg)))
-			bytes += msg->puts[i].len_bytes * n_copies(msg);
+		if (msg->puts[i].len_bytes <= most_bytes)
+			bytes += msg->puts[i].len_bytes * n;
 	return bytes;
+}
+
+/* May some of it fit, if there were room? */
+static bool
+wants_room(const struct master *master, const struct msg_put_start *msg)
+{
+	return bytes_from(master, msg, 0, place_home(master, POOL_MEMORY)) > 0 ||
+	       bytes_from(master, msg, 0, POOL_NOF) > 0;
 }
 
 /* So many keys are looked up together, that each waits for its memory while the others go on. */
@@ -266,16 +233,26 @@ note_node(const struct put *put, struct copies_wish *copies)
 
 /* One that is refused: counted, and why, as far as the status does not tell. */
 static void
-note_refusal(struct master *master, const struct put_wish *wish, int outcome)
+note_refusal(struct master *master, int outcome)
 {
-	if (outcome == PUT_E_FULL) {
+	switch (outcome) {
+	case PUT_E_FULL:
 		counter_add(&master->counters.puts_no_space, 1);
-		say_pinned(master);
-	}
-	if (outcome == PUT_E_QUOTA)
+		shortage_say_full(master);
+		event_words(master, EVENT_put_refused, master->why);
+		break;
+	case PUT_E_QUOTA:
 		counter_add(&master->counters.puts_over_quota, 1);
-	if (outcome == PUT_E_NO_SEGMENT)
-		say_no_segment(master, wish->copies);
+		event_words(master, EVENT_put_over_quota, master->why);
+		break;
+	case PUT_E_NO_SEGMENT:
+		counter_add(&master->counters.puts_no_segment, 1);
+		shortage_say_none(master);
+		event_words(master, EVENT_put_no_segment, master->why);
+		break;
+	default:
+		break;
+	}
 }
 
 /* One item.  0; HANDLE_PARK: there may be room in a moment; STATUS_TOO_MANY. */
@@ -300,7 +277,7 @@ start_one(struct peer *peer, const struct msg_put_start *msg, uint32_t i, struct
 		return STATUS_TOO_MANY;
 	}
 	if (r == PUT_E_FULL &&
-	    make_room(master, wish->len_bytes * n_copies(msg), bytes_from(master, msg, i)))
+	    make_room(master, bytes_from(master, msg, i, master->lack.kind), copies.is_strict))
 		return HANDLE_PARK;
 	if (r == PUT_E_QUOTA && make_quota(peer, msg, i))
 		return HANDLE_PARK;
@@ -310,7 +287,7 @@ start_one(struct peer *peer, const struct msg_put_start *msg, uint32_t i, struct
 		r = put_open(master, peer->client, wish, &ret->put);
 	}
 	ret->status = status_of(r);
-	note_refusal(master, wish, r);
+	note_refusal(master, r);
 	return 0;
 }
 
@@ -389,7 +366,7 @@ handle_put_start(struct peer *peer, const struct msg_put_start *msg, struct buf 
 		return STATUS_UNAVAILABLE;
 	if (!is_sound(msg))
 		return STATUS_INVALID;
-	if (parked_goes_first(master) && bytes_from(master, msg, 0) > 0) {
+	if (parked_goes_first(master) && wants_room(master, msg)) {
 		master->wants_room = true;
 		return HANDLE_PARK;
 	}
@@ -444,7 +421,6 @@ make_more_quota(struct peer *peer, const struct put *put, uint64_t more_bytes)
 	if (quota_make_room(peer->master, put->object->tenant, &wish))
 		return true;
 	quota_say_why(peer->master, put->object->tenant, bytes);
-	counter_add(&peer->master->counters.puts_over_quota, 1);
 	return false;
 }
 
@@ -454,7 +430,7 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 	struct master *master = peer->master;
 	uint32_t status;
 	struct put *put = find_put(peer, msg->object_id, &status);
-	uint64_t room, bytes;
+	uint64_t room;
 	int r;
 
 	if (put == NULL)
@@ -462,9 +438,9 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 	if (!num_add(put->room_bytes, msg->more_bytes, &room) || room > OBJECT_LEN_MAX ||
 	    (put->is_copy && msg->more_bytes > 0))
 		return STATUS_INVALID;
-	bytes = msg->more_bytes * copies_wanted(&put->copies);
 	r = put_grow(master, put, msg->more_bytes);
-	if (r == PUT_E_FULL && make_room(master, bytes, bytes))
+	if (r == PUT_E_FULL &&
+	    make_room(master, msg->more_bytes * copies_wanted(&put->copies), put->copies.is_strict))
 		return HANDLE_PARK;
 	if (r == PUT_E_QUOTA && make_more_quota(peer, put, msg->more_bytes))
 		return HANDLE_PARK;
@@ -472,6 +448,7 @@ handle_put_extend(struct peer *peer, const struct msg_put_extend *msg, struct bu
 		put->copies.settles = true;
 		r = put_grow(master, put, msg->more_bytes);
 	}
+	note_refusal(master, r);
 	if (r != 0)
 		return (int)status_of(r);
 

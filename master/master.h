@@ -192,8 +192,11 @@ struct master {
 	uint64_t hold_batch;
 	bool hold_sync;
 
-	char why[320]; /* the request at hand: of its refusal, in words; "": what the status means
+	char why[480]; /* the request at hand: of its refusal, in words; "": what the status means
 			*/
+
+	struct lack lack;                 /* of its refusal: the copy that could not be placed */
+	struct shortage shortages[POOLS]; /* as measured last */
 
 	bool wants_room;       /* the request at hand is to be parked for want of room */
 	struct parked *trying; /* the parked request that is at hand, or NULL */

@@ -45,6 +45,7 @@ gather_counts(struct metrics *metrics, struct master *master)
 	metrics->gated_bytes = master->quarantine.gated_bytes;
 	metrics->is_stalled = master->progress.is_stalled;
 	metrics->is_full = master->progress.is_full;
+	memcpy(metrics->shortages, master->shortages, sizeof(metrics->shortages));
 	list_each(&master->parked, link)
 		metrics->n_parked++;
 }
@@ -245,6 +246,28 @@ say_segments(struct page *page, const struct metrics *metrics)
 #undef X
 }
 
+/* Of the last put of each kind that was refused, as it was then. */
+static void
+say_shortages(struct page *page, const struct metrics *metrics)
+{
+	static const char *const kinds[] = {"memory", "disk", "nof"};
+
+	say_head(page, "refused_bytes", "gauge",
+		 "when a put was last refused for want of room there: what held the bytes");
+	for (int i = 0; i < POOLS; i++) {
+		const struct shortage *of = &metrics->shortages[i];
+
+		if (of->at_ms == 0)
+			continue;
+#define X(reason_)                                                                                 \
+	say(page,                                                                                  \
+	    "tiffin_master_refused_bytes{kind=\"%s\",reason=\"" #reason_ "\"} %" PRIu64 "\n",      \
+	    kinds[i], of->reason_##_bytes);
+		SHORTAGE_REASONS(X)
+#undef X
+	}
+}
+
 #define TENANT_GAUGES(X)                                                                           \
 	X(n_objects, n_objects, "of a tenant")                                                     \
 	X(object_bytes, object_bytes, "of a tenant, each copy counted once")                       \
@@ -287,6 +310,7 @@ metrics_text(const struct metrics *metrics, struct buf *out)
 	say_one(&page, "store_full", "1: the disk is full, only removals are taken",
 		metrics->is_full);
 	say_hists(&page, metrics);
+	say_shortages(&page, metrics);
 	say_segments(&page, metrics);
 	say_tenants(&page, metrics);
 	return page.result < 0 ? err_up(page.result) : 0;

@@ -30,6 +30,7 @@ struct metrics {
 	struct hist turns;
 	uint64_t size_bytes, gated_bytes, n_parked, epoch;
 	bool is_stalled, is_full;
+	struct shortage shortages[POOLS];
 	VEC(struct metrics_segment) segments;
 	VEC(struct metrics_tenant) tenants;
 	bool has_begun, is_whole;

@@ -167,9 +167,8 @@ try_preferred(struct master *master, struct object *object, const struct place_w
 	return PLACE_E_NO_SEGMENT;
 }
 
-/* home_of -- copies go to memory; while there is none, to disks. */
-static enum pool_kind
-home_of(const struct master *master, enum pool_kind wanted)
+enum pool_kind
+place_home(const struct master *master, enum pool_kind wanted)
 {
 	return wanted == POOL_MEMORY && master->pool_bytes[POOL_MEMORY] == 0 ? POOL_DISK : wanted;
 }
@@ -182,7 +181,7 @@ try_host(struct master *master, struct object *object, const struct place_wish *
 
 	if (wish->beside == NULL || is_on_host(object, wish->beside))
 		return PLACE_E_NO_SEGMENT;
-	part = pool_of_host(&master->pools[home_of(master, wish->pool)], wish->beside);
+	part = pool_of_host(&master->pools[place_home(master, wish->pool)], wish->beside);
 	r = try_draw(master, object, part, wish->room_bytes);
 	if (r > 0)
 		r = try_each(master, object, part, wish->room_bytes, /* any_host= */ false);
@@ -192,7 +191,7 @@ try_host(struct master *master, struct object *object, const struct place_wish *
 int
 place_replica(struct master *master, struct object *object, const struct place_wish *wish)
 {
-	struct pool_part all = pool_all(&master->pools[home_of(master, wish->pool)]);
+	struct pool_part all = pool_all(&master->pools[place_home(master, wish->pool)]);
 	int r;
 
 	assert(wish->room_bytes > 0);

@@ -29,6 +29,9 @@
 /* The words of the option `placement` (options.def), in this order. */
 enum placement { PLACEMENT_RANDOM, PLACEMENT_FREE_RATIO_FIRST, PLACEMENT_LOCAL_FIRST };
 
+/* place_home -- copies go to memory; while there is none, to disks. */
+enum pool_kind place_home(const struct master *master, enum pool_kind wanted);
+
 /* What one more copy of an object in the making wants. */
 struct place_wish {
 	uint64_t room_bytes;

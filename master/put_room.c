@@ -146,6 +146,16 @@ add_copy(struct master *master, struct put *put, uint64_t room_bytes, enum pool_
 	return 0;
 }
 
+/* The nth of n copies there could not be placed. */
+static void
+note_lack(struct master *master, const struct put *put, const struct lack *lack)
+{
+	master->lack = *lack;
+	master->lack.kind = place_home(master, lack->kind);
+	object_each_replica(put->object, rep)
+		master->lack.taken[master->lack.n_taken++] = rep->segment->id;
+}
+
 /*
  * As many as are wanted, in memory first.  What can't be had is told by the true count in the
  * answer; but room for one in memory is worth waiting for.
@@ -166,6 +176,11 @@ put_add_copies(struct master *master, struct put *put, uint64_t room_bytes)
 			return err_up(r);
 		if (r == 0)
 			continue;
+		note_lack(master, put,
+			  &(struct lack){.kind = kind,
+					 .nth = n + 1,
+					 .n = wish->n[kind],
+					 .room_bytes = room_bytes});
 		if (wish->is_strict ||
 		    (kind == POOL_MEMORY && n == 0 && r != PLACE_E_NO_SEGMENT && !wish->settles))
 			return of_place(r);
@@ -228,6 +243,10 @@ put_grow_copies(struct master *master, struct put *put, uint64_t more_bytes)
 		r = grow_copy(master, rep, more_bytes);
 		if (r == 0)
 			n++;
+		else
+			master->lack = (struct lack){.kind = pool_kind_of(rep->segment),
+						     .room_bytes = more_bytes,
+						     .on_id = rep->segment->id};
 	}
 	if (r == 0)
 		return 0;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "master/books.h"
-#include "master/lease.h"
+#include "master/shortage.h"
 #include "transfer/base/num.h"
 
 #define STEPS_AT_ONCE 4096
@@ -66,79 +66,12 @@ quota_make_room(struct master *master, struct tenant *tenant, const struct quota
 
 /* ---- why ---- */
 
-#define LOOKS_MAX 4096
-
-/* Bytes of those that cannot go because somebody reads them; of many, the ones looked at. */
-static uint64_t
-leased_bytes(const struct master *master, const struct tenant *tenant)
-{
-	unsigned n = 0;
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < AGES_LISTS; i++)
-		list_each(&tenant->ages.lists[i], link) {
-			const struct object *object = list_of(link, struct object, at_lru);
-
-			if (n++ >= LOOKS_MAX)
-				break;
-			if (lease_runs(object, master->now_ms))
-				bytes += object_room_bytes(object);
-		}
-	list_each(&master->ghost_list, link) {
-		const struct object *object = list_of(link, struct object, at_lru);
-
-		if (n++ >= LOOKS_MAX)
-			break;
-		if (object_payer(object) == tenant)
-			bytes += object_room_bytes(object);
-	}
-	return bytes;
-}
-
-/* Bytes of those that cannot go because they are pinned; of many, the ones looked at. */
-static uint64_t
-pinned_bytes(const struct master *master, const struct tenant *tenant)
-{
-	unsigned n = 0;
-	uint64_t bytes = 0;
-
-	for (unsigned i = AGES_SOFT; i < AGES_LISTS; i++) {
-		if (i == AGES_SOFT && master->limits.evict_soft_pins)
-			continue;
-		list_each(&tenant->ages.lists[i], link) {
-			const struct object *object = list_of(link, struct object, at_lru);
-
-			if (n++ >= LOOKS_MAX)
-				break;
-			if (!lease_runs(object, master->now_ms))
-				bytes += object_room_bytes(object);
-		}
-	}
-	return bytes;
-}
-
-static uint64_t
-written_bytes(const struct master *master, const struct tenant *tenant)
-{
-	unsigned n = 0;
-	uint64_t bytes = 0;
-
-	list_each(&master->puts, link) {
-		const struct put *put = list_of(link, struct put, at_lease);
-
-		if (n++ == LOOKS_MAX)
-			break;
-		if (put->object->tenant == tenant)
-			bytes += object_room_bytes(put->object);
-	}
-	return bytes;
-}
-
 #define NAME_SHOWN_MAX 64
 
 void
-quota_say_why(struct master *master, const struct tenant *tenant, uint64_t one_bytes)
+quota_say_why(struct master *master, struct tenant *tenant, uint64_t one_bytes)
 {
+	const struct shortage *of;
 	char wanted[32], charged[32], quota[32], leased[32], pinned[32], written[32], resting[32];
 
 	if (tenant_has_room(tenant, one_bytes)) {
@@ -150,14 +83,15 @@ quota_say_why(struct master *master, const struct tenant *tenant, uint64_t one_b
 			    tenant->quota.objects, tenant->n_puts);
 		return;
 	}
+	of = shortage_of_tenant(master, tenant);
 	why_refused(master,
 		    "tenant \"%.*s\" wants %s more, and holds %s of its quota of %s: %s leased, %s "
 		    "pinned, %s being written, %s resting",
 		    NAME_SHOWN_MAX, tenant->name, num_show_bytes(wanted, sizeof(wanted), one_bytes),
 		    num_show_bytes(charged, sizeof(charged), tenant->charged_bytes),
 		    num_show_bytes(quota, sizeof(quota), tenant->quota.bytes),
-		    num_show_bytes(leased, sizeof(leased), leased_bytes(master, tenant)),
-		    num_show_bytes(pinned, sizeof(pinned), pinned_bytes(master, tenant)),
-		    num_show_bytes(written, sizeof(written), written_bytes(master, tenant)),
-		    num_show_bytes(resting, sizeof(resting), tenant->resting_bytes));
+		    num_show_bytes(leased, sizeof(leased), of->leased_bytes),
+		    num_show_bytes(pinned, sizeof(pinned), of->pinned_bytes),
+		    num_show_bytes(written, sizeof(written), of->written_bytes),
+		    num_show_bytes(resting, sizeof(resting), of->resting_bytes));
 }

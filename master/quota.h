@@ -29,6 +29,6 @@ struct quota_wish {
 bool quota_make_room(struct master *master, struct tenant *tenant, const struct quota_wish *wish);
 
 /* quota_say_why -- the answer at hand says that its quota is used up, and by what. */
-void quota_say_why(struct master *master, const struct tenant *tenant, uint64_t one_bytes);
+void quota_say_why(struct master *master, struct tenant *tenant, uint64_t one_bytes);
 
 #endif

@@ -40,6 +40,7 @@
 #include "master/ages.h"
 #include "master/alloc.h"
 #include "master/index.h"
+#include "master/shortage.h"
 #include "transfer/base/list.h"
 #include "transfer/base/map.h"
 #include "transfer/base/vec.h"
@@ -74,6 +75,7 @@ struct tenant {
 	struct tenants *all;    /* NULL: it stands alone (tests) */
 	struct list_link grade; /* all->grades[at_grade] */
 	unsigned at_grade;
+	struct shortage shortage; /* why it was refused last, in bytes */
 };
 
 /*

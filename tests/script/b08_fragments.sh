@@ -25,6 +25,16 @@ is "neighbours" 31 "$(value ok "$T/objects")"
 t segments --json | grep -q '"hole_bytes":' || die "the longest free run is not told"
 check
 
+# And where nothing may go: free bytes, the largest hole, and what holds the rest, in the command's own line.
+t set put_wait_ms 0 >/dev/null || die "set"
+head -c 4194304 /dev/zero >"$T/4m"
+t find | xargs -d '\n' tiffin pin || die "pin all"
+t put refused "$T/4m" 2>"$T/said" && die "there was room"
+grep -qE 'no room for 4.0 MiB: of 64.0 MiB in 1 segments of memory, [0-9.]+ [KM]iB free \(largest hole [0-9.]+ [KM]iB\), .* leased, 61.0 MiB pinned' \
+	"$T/said" || die "why: $(cat "$T/said")"
+t set put_wait_ms 10s >/dev/null || die "set back"
+t find | xargs -d '\n' tiffin unpin || die "unpin all"
+
 # 64 writers at once, of more than there is room for.
 objects put many/ 128 4194304 --threads 64
 is "many writers: $(cat "$T/objects")" 128 "$(value ok "$T/objects")"

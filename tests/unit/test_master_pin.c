@@ -92,7 +92,7 @@ pinned_objects__stay_while_younger_ones_go__the_soft_after_all_others(void **sta
 }
 
 static void
-room__when_all_is_pinned_hard__is_refused__and_the_pins_are_named(void **state)
+room__when_all_is_pinned_hard__is_refused__and_the_pinned_bytes_are_told(void **state)
 {
 	struct end *end = four_of(*state);
 	static const char *const keys[] = {"a", "b", "c", "d"};
@@ -101,7 +101,7 @@ room__when_all_is_pinned_hard__is_refused__and_the_pins_are_named(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(end_pin(end, keys[i], HARD, 0), STATUS_OK);
 	assert_int_equal(crowd(end, "x", 1 * MIB, &rep), STATUS_NO_SPACE);
-	assert_non_null(memmem(rep.why.at, rep.why.len, "4 objects are pinned", 20));
+	assert_non_null(memmem(rep.why.at, rep.why.len, "4.0 MiB pinned", 14));
 	assert_int_equal(end_unpin(end, "b"), STATUS_OK);
 	assert_int_equal(crowd(end, "x", 512 << 10, &rep), STATUS_OK);
 	assert_int_equal(end_exist(end, "b"), STATUS_NOT_FOUND);
@@ -243,7 +243,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(pinned_objects__stay_while_younger_ones_go__the_soft_after_all_others),
-		WORLD_TEST(room__when_all_is_pinned_hard__is_refused__and_the_pins_are_named),
+		WORLD_TEST(
+			room__when_all_is_pinned_hard__is_refused__and_the_pinned_bytes_are_told),
 		WORLD_TEST(
 			room_within_a_quota__when_all_is_pinned__is_refused__and_the_bytes_are_told),
 		WORLD_TEST(soft_pins__without_the_option__stay_until_they_end),

@@ -12,8 +12,8 @@
  * THE LAW.  A device moves bytes without asking anybody, so what it may touch, and how long, is
  * settled by queue pairs alone:
  *
- *      token READ (whole segment)   -> queue pair in the segment's reading domain
- *      token WRITE (one extent)     -> queue pair in its writing domain
+ *      token READ (whole segment)   -> queue pair that answers READs of this segment
+ *      token WRITE (one extent)     -> queue pair that answers WRITEs, too
  *
  *      |-- hello, SHOW ----------- token ends -->| queue pair destroyed by the provider
  *      |-- hello, SHOW --- fence ---->|            destroyed, then the fence is confirmed

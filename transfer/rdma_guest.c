@@ -16,6 +16,9 @@
 #define READS_AT_ONCE 16
 #define HEARD_MAX     1024 /* at a time: who says more than that keeps all others waiting */
 
+/* Of what is asked of a queue pair; older kernels add some of their own, for themselves. */
+#define QP_MASK (2 * IBV_QP_DEST_QPN - 1)
+
 static_assert(sizeof(struct rdma_guest_page) <= PAGE_BYTES, "it is one page");
 
 static enum rdma_right
@@ -210,6 +213,40 @@ enlist(struct rdma_guest *guest, struct rdma_hello *hello)
 	return status;
 }
 
+/*
+ * step_qp -- to that state, as the connection manager has it, but for what it answers: librdmacm's
+ * own way there (rdma_accept) would have it answer whatever the memory allows.
+ */
+static int
+step_qp(struct rdma_guest *guest, enum ibv_qp_state state, const struct rdma_conn_param *param)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int mask = 0, e;
+
+	if (rdma_init_qp_attr(guest->id, &attr, &mask) != 0)
+		return err_new(errno > 0 ? -errno : -EIO);
+	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ;
+	if (guest->right == RDMA_WRITING)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	attr.max_dest_rd_atomic = param->responder_resources;
+	attr.max_rd_atomic = param->initiator_depth;
+	e = ibv_modify_qp(guest->id->qp, &attr, mask & QP_MASK);
+	return e == 0 ? 0 : err_new(-e);
+}
+
+/* accept_as -- with its queue pair as it is. */
+static int
+accept_as(struct rdma_guest *guest, struct rdma_conn_param *param)
+{
+	struct ibv_qp *qp = take(&guest->id->qp); /* else librdmacm would change it */
+	int r;
+
+	param->qp_num = qp->qp_num;
+	r = rdma_accept(guest->id, param) == 0 ? 0 : err_new(errno > 0 ? -errno : -EIO);
+	guest->id->qp = qp;
+	return r;
+}
+
 static int
 accept_it(struct rdma_guest *guest, const struct rdma_domain *domain,
 	  const struct rdma_conn_param *asked, int reads_max)
@@ -224,8 +261,15 @@ accept_it(struct rdma_guest *guest, const struct rdma_domain *domain,
 		.rnr_retry_count = RNR_RETRY,
 	};
 
+	int r;
+
 	rdma_welcome_encode(&welcome, bytes);
-	return rdma_accept(guest->id, &param) == 0 ? 0 : err_new(errno > 0 ? -errno : -EIO);
+	r = step_qp(guest, IBV_QPS_INIT, &param);
+	if (r == 0)
+		r = step_qp(guest, IBV_QPS_RTR, &param);
+	if (r == 0)
+		r = step_qp(guest, IBV_QPS_RTS, &param);
+	return r == 0 ? accept_as(guest, &param) : err_up(r);
 }
 
 static void
@@ -273,7 +317,7 @@ let_in(struct rdma_serve *rdma, struct rdma_cm_id *id, const struct rdma_conn_pa
 	guest->life = hello->life;
 	guest->since_ms = clock_ms(serve->clock);
 	guest->until_ms = hello->token.until_ms;
-	domain = &guest->lend->domains[hca - rdma->hcas][guest->right];
+	domain = rdma_lend_domain(guest->lend, (unsigned)(hca - rdma->hcas), guest->right);
 	cut_other_lives(guest);
 	if (open_all(guest, hca, domain->pd) < 0)
 		status = WIRE_BUSY;

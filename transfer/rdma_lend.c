@@ -35,10 +35,12 @@ rdma_lend_new(struct lent *lent, const struct rdma_hca *hcas, unsigned n, unsign
 	list_link_init(&lend->at);
 	lend->lent = lent;
 	lend->n_hcas = n;
-	for (unsigned i = 0; i < n * RDMA_N_RIGHTS && r == 0; i++) {
-		*ret_bad_hca = i / RDMA_N_RIGHTS;
-		r = domain_open(&lend->domains[i / RDMA_N_RIGHTS][i % RDMA_N_RIGHTS], lent,
-				hcas[i / RDMA_N_RIGHTS].verbs, i % RDMA_N_RIGHTS);
+	for (unsigned i = 0; i < n && r == 0; i++) {
+		*ret_bad_hca = i;
+		r = domain_open(&lend->domains[i][RDMA_WRITING], lent, hcas[i].verbs, RDMA_WRITING);
+		if (r == 0 && rdma_hca_is_split(&hcas[i]))
+			r = domain_open(&lend->domains[i][RDMA_READING], lent, hcas[i].verbs,
+					RDMA_READING);
 	}
 	if (r != 0) {
 		rdma_lend_free(lend);
@@ -62,6 +64,16 @@ rdma_lend_free(struct rdma_lend *lend)
 		ibv_dealloc_pd(domain->pd);
 	}
 	free(lend);
+}
+
+const struct rdma_domain *
+rdma_lend_domain(const struct rdma_lend *lend, unsigned hca, enum rdma_right right)
+{
+	const struct rdma_domain *own = &lend->domains[hca][right];
+
+	assert(hca < lend->n_hcas);
+
+	return own->pd != NULL ? own : &lend->domains[hca][RDMA_WRITING];
 }
 
 struct rdma_welcome

@@ -418,7 +418,6 @@ rdma_serve_add(struct rdma_serve *rdma, struct lent *lent, char *why, size_t why
 	if (r != 0) {
 		char text[WHY_BYTES];
 
-		/* Each device has it twice: to read, and to write. */
 		snprintf(why, why_cap, "%s: %s", ibv_get_device_name(rdma->hcas[bad].verbs->device),
 			 rdma_mr_why(text, sizeof(text), r, rdma->hcas[bad].verbs,
 				     lent->size_bytes));

@@ -10,11 +10,12 @@
  * The bytes themselves pass by: the device reads and writes the segment, and asks nobody.  What
  * it may reach is therefore a matter of what was set up before (the law, rdma_conn.h):
  *
- *      segment  -- reading domain:  MR REMOTE_READ               <-- queue pairs of readers
- *               -- writing domain:  MR REMOTE_READ, REMOTE_WRITE <-- queue pairs of writers
+ *      segment  -- domain:  MR REMOTE_READ, REMOTE_WRITE <-- queue pairs of readers: answer READs
+ *                                                        <-- queue pairs of writers: and WRITEs
  *
- * A queue pair is in one protection domain, so a reader can write nothing, whatever keys it
- * knows, and nobody reaches another segment.
+ * A queue pair is in one protection domain and answers only what it may, so a reader can write
+ * nothing, whatever keys it knows, and nobody reaches another segment (rdma_lend.h; for iWARP as
+ * well).
  *
  * The thread alone makes and destroys.  Others mark a connection and wait until it is gone.
  * Built twice: without TIFFIN_RDMA rdma_none.c stands in.
@@ -31,7 +32,7 @@ struct rdma_serve_conn {
 	struct list_link at;
 	uint64_t client_id;
 	struct lends_row *row; /* held: the segment stays */
-	bool may_write;        /* it lies in the writing domain */
+	bool may_write;        /* it answers WRITEs */
 	bool is_dying;         /* marked; the thread destroys it and rings serve->changed */
 };
 

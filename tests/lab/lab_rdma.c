@@ -7,7 +7,7 @@
  *
  * ROUNDS (20) is how often what is done again and again is done: connecting, random slices.
  */
-#include "tests/unit/xfer_world.h"
+#include "tests/unit/rdma_raw.h"
 
 #include <signal.h>
 
@@ -157,6 +157,16 @@ connections__made_and_ended_again_and_again__leave_nothing(void **state)
 		engine_target_unref(w->engine, take(&w->target)); /* and with it the connection */
 		assert_int_equal(engine_target(w->engine, &desc, &w->target), 0);
 	}
+	world_close(w);
+}
+
+static void
+reader__that_writes_with_the_key_it_was_told__is_refused(void **state)
+{
+	struct world *w = rdma_world();
+
+	(void)state;
+	assert_true(raw_reader_writes(w));
 	world_close(w);
 }
 
@@ -393,6 +403,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(memory__told_of__is_reached_directly),
 		cmocka_unit_test(queue_pairs__several_to_one_peer__share_the_work),
 		cmocka_unit_test(connections__made_and_ended_again_and_again__leave_nothing),
+		cmocka_unit_test(reader__that_writes_with_the_key_it_was_told__is_refused),
 		cmocka_unit_test(fence__ends_the_writer_and_not_the_reader),
 		cmocka_unit_test(token__that_ends__takes_its_connection_with_it),
 	};

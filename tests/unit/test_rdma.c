@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#include "transfer/rdma_nic.h"
+
 /* ---- bytes ---- */
 
 static void
@@ -230,6 +232,25 @@ read__that_may_go_unsummed__is_not_summed_and_one_that_may_not_is(void **state)
 }
 
 static void
+segment__lent_to_readers_and_writers__is_registered_once(void **state)
+{
+	struct fake_config config = {.seed = 9,
+				     .n_devices = 1,
+				     .max_locked_bytes =
+					     WORLD_SIZE + RDMA_STAGE_BYTES + (64 << 10)};
+	struct world *w = world_over(&config, false);
+	struct token write = token_for(w->lent, TOKEN_WRITE), read = token_for(w->lent, TOKEN_READ);
+	uint8_t bytes[100] = {1}, back[100];
+
+	(void)state;
+	assert_int_equal(move(w, OP_WRITE, &write, bytes, sizeof(bytes)), OP_DONE);
+	assert_int_equal(move(w, OP_READ, &read, back, sizeof(back)), OP_DONE);
+	assert_memory_equal(back, bytes, sizeof(bytes));
+	assert_int_equal(fake_counts().n_reads, 1);
+	world_end(w);
+}
+
+static void
 limit_of_locked_memory__too_low_for_a_segment__is_named_and_it_is_not_served(void **state)
 {
 	struct fake_config config = {.seed = 5, .n_devices = 1, .max_locked_bytes = 4ull << 20};
@@ -297,6 +318,7 @@ main(void)
 		cmocka_unit_test(
 			memory__of_a_dmabuf_that_the_device_does_not_take__is_never_touched),
 		cmocka_unit_test(read__that_may_go_unsummed__is_not_summed_and_one_that_may_not_is),
+		cmocka_unit_test(segment__lent_to_readers_and_writers__is_registered_once),
 		cmocka_unit_test(
 			limit_of_locked_memory__too_low_for_a_segment__is_named_and_it_is_not_served),
 		cmocka_unit_test(address__that_no_device_has__is_refused_and_auto_does_without),

@@ -2,6 +2,7 @@
 
 /* The RDMA transport: who may move what until when, and bad luck. */
 #include "tests/mock/verbs/fake.h"
+#include "tests/unit/rdma_raw.h"
 #include "tests/unit/rdma_world.h"
 
 #include <errno.h>
@@ -68,6 +69,22 @@ op__that_its_token_does_not_allow__is_refused_before_anything_moves(void **state
 	assert_int_equal(move(w, OP_READ, &extent, bytes, 100), OP_DONE);
 	assert_int_equal(fake_counts().n_refused, 0);
 	world_end(w);
+}
+
+static void
+reader__that_writes_with_the_key_it_was_told__is_refused(void **state)
+{
+	struct fake_config iwarp = {.seed = 8, .n_devices = 1, .is_iwarp = true};
+	const struct fake_config *configs[] = {&calm, &iwarp};
+
+	(void)state;
+	for (size_t i = 0; i < array_len(configs); i++) {
+		struct world *w = world_over(configs[i], false);
+
+		assert_true(raw_reader_writes(w));
+		assert_int_equal(fake_counts().n_writes, 0);
+		world_end(w);
+	}
 }
 
 /* is_turned_down -- a WRITE that was posted before the client heard of the end is lost, not
@@ -414,6 +431,7 @@ main(void)
 			token__shown_on_a_connection_that_stands__is_judged_like_the_first),
 		cmocka_unit_test(
 			op__that_its_token_does_not_allow__is_refused_before_anything_moves),
+		cmocka_unit_test(reader__that_writes_with_the_key_it_was_told__is_refused),
 		cmocka_unit_test(fence__ends_tokens_of_before_and_lets_readers_go_on),
 		cmocka_unit_test(write__given_up_and_fenced__never_lands),
 		cmocka_unit_test(write__given_up_where_fences_are_forgotten__lands_late),

@@ -66,6 +66,13 @@ refuse(struct fake_qp *peer, enum ibv_wc_status status)
 	return status;
 }
 
+/* answers -- does the queue pair that?  On iWARP nobody looks. */
+static bool
+answers(const struct fake_qp *peer, unsigned access)
+{
+	return world.config.is_iwarp || (peer->access & access) != 0;
+}
+
 static enum ibv_wc_status
 act_write(const struct fake_qp *qp, struct fake_qp *peer, const struct fake_send *send,
 	  uint64_t len)
@@ -77,6 +84,8 @@ act_write(const struct fake_qp *qp, struct fake_qp *peer, const struct fake_send
 		return IBV_WC_LOC_PROT_ERR;
 	if (send->len_bytes == 0)
 		return IBV_WC_SUCCESS;
+	if (!answers(peer, IBV_ACCESS_REMOTE_WRITE))
+		return refuse(peer, IBV_WC_REM_INV_REQ_ERR);
 	mr = fake_mr_find(send->rkey, peer->qp.pd, send->remote_addr, send->len_bytes,
 			  IBV_ACCESS_REMOTE_WRITE);
 	if (mr == NULL)
@@ -100,7 +109,7 @@ act_read(const struct fake_qp *qp, struct fake_qp *peer, const struct fake_send 
 
 	if (!may_use(qp->qp.pd, send->sges, send->n_sges, sink))
 		return IBV_WC_LOC_PROT_ERR;
-	if (qp->initiator_depth == 0)
+	if (qp->initiator_depth == 0 || !answers(peer, IBV_ACCESS_REMOTE_READ))
 		return refuse(peer, IBV_WC_REM_INV_REQ_ERR);
 	if (send->len_bytes == 0)
 		return IBV_WC_SUCCESS;

@@ -307,22 +307,68 @@ rdma_connect(struct rdma_cm_id *id_at, struct rdma_conn_param *param)
 }
 
 int
-rdma_accept(struct rdma_cm_id *id_at, struct rdma_conn_param *param)
+rdma_init_qp_attr(struct rdma_cm_id *id_at, struct ibv_qp_attr *attr, int *ret_mask)
 {
 	struct fake_id *id = id_of(id_at);
-	struct fake_message *message;
 	int e;
 
 	fake_lock();
 	e = fake_call(__func__);
-	if (e == 0 &&
-	    (id->state != ASKED || id->id.qp == NULL || param->private_data_len > REP_BYTES))
+	if (e == 0 && id->state != ASKED)
+		e = EINVAL; /* others leave it all to librdmacm */
+	if (e == 0 && attr->qp_state == IBV_QPS_INIT) {
+		*ret_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+		attr->qp_access_flags = FAKE_ACCESS_ALL | IBV_ACCESS_REMOTE_ATOMIC;
+		attr->port_num = 1;
+	} else if (e == 0 && attr->qp_state == IBV_QPS_RTR) {
+		*ret_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		attr->dest_qp_num = id->peer_qp_num;
+	} else if (e == 0) {
+		*ret_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+		attr->rnr_retry = id->peer_rnr_retry;
+	}
+	fake_unlock();
+	return fails(e);
+}
+
+/* accepted_qp -- the identifier's own, brought up here; or the caller's, who has done it. */
+static struct fake_qp *
+accepted_qp(struct fake_id *id, const struct rdma_conn_param *param)
+{
+	struct fake_qp *qp;
+
+	if (id->id.qp != NULL) {
+		fake_connect_qp(id, id->peer_qp_num, param->initiator_depth, UINT8_MAX);
+		qp = fake_qp_of(id->id.qp);
+		qp->rnr_retry = param->rnr_retry_count;
+		return qp;
+	}
+	qp = fake_qp_find(param->qp_num);
+	if (qp != NULL && (qp->qp.state != IBV_QPS_RTS || qp->peer_num != id->peer_qp_num))
+		fake_complain("accepted with a queue pair that is not connected to who asked");
+	return qp;
+}
+
+int
+rdma_accept(struct rdma_cm_id *id_at, struct rdma_conn_param *param)
+{
+	struct fake_id *id = id_of(id_at);
+	struct fake_message *message;
+	struct fake_qp *qp = NULL;
+	int e;
+
+	fake_lock();
+	e = fake_call(__func__);
+	if (e == 0 && id->state == ASKED && param->private_data_len <= REP_BYTES)
+		qp = accepted_qp(id, param);
+	if (e == 0 && qp == NULL)
 		e = EINVAL;
 	if (e == 0) {
 		id->state = ACCEPTING;
-		fake_connect_qp(id, id->peer_qp_num, param->initiator_depth, UINT8_MAX);
-		fake_qp_of(id->id.qp)->rnr_retry = param->rnr_retry_count;
 		message = fake_message_new(id, id->peer, REP);
+		message->qp_num = qp->qp.qp_num;
 		set_param(message, param);
 		fake_message_send(id, message);
 	}

@@ -49,7 +49,7 @@ struct fake_id {
 	uint64_t last_due_ns;
 	unsigned n_events; /* given out and not acknowledged */
 	uint32_t peer_qp_num;
-	uint8_t initiator_depth, peer_responder_resources;
+	uint8_t initiator_depth, peer_responder_resources, peer_rnr_retry;
 };
 
 struct fake_event {

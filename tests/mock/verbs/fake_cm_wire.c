@@ -233,6 +233,7 @@ on_req(const struct fake_message *message, struct fake_id *client)
 	id->id.route.addr.dst_storage = client->id.route.addr.src_storage;
 	id->peer = client->number;
 	id->peer_qp_num = message->qp_num;
+	id->peer_rnr_retry = message->rnr_retry;
 	client->peer = id->number;
 	event = event_push(listener, RDMA_CM_EVENT_CONNECT_REQUEST, message, REQ_BYTES);
 	event->event.id = &id->id;

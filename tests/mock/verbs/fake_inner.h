@@ -77,6 +77,9 @@ struct fake_cq {
 	unsigned n_events, n_acked, n_uses;
 };
 
+/* What the connection manager lets a queue pair answer, and what a device keeps to. */
+#define FAKE_ACCESS_ALL (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
 enum fake_step { FAKE_QUEUED, FAKE_ACTED };
 
 struct fake_send {
@@ -107,7 +110,8 @@ struct fake_qp {
 	struct list_link at;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
-	bool is_ghost; /* destroyed, but forgotten to be (fake_forget_fences) */
+	unsigned access; /* what it answers: IBV_ACCESS_REMOTE_* */
+	bool is_ghost;   /* destroyed, but forgotten to be (fake_forget_fences) */
 	struct rand rand;
 	uint32_t peer_num;
 	uint8_t initiator_depth, rnr_retry;

@@ -68,6 +68,7 @@ fake_qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	};
 	qp->cap = attr->cap;
 	qp->sq_sig_all = attr->sq_sig_all != 0;
+	qp->access = FAKE_ACCESS_ALL;
 	/* By number, not by the order in which threads come: its luck is its own. */
 	rand_init(&qp->rand, world.config.seed * 1000003 + qp->qp.qp_num);
 	list_init(&qp->sends);
@@ -140,6 +141,44 @@ fake_qp_error(struct fake_qp *qp)
 	fake_moved();
 }
 
+/* may_step -- is that a way from one state to the next, with all that belongs to it? */
+static bool
+may_step(enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
+{
+	if ((mask & IBV_QP_STATE) == 0)
+		return false;
+	switch (attr->qp_state) {
+	case IBV_QPS_ERR:
+		return mask == IBV_QP_STATE;
+	case IBV_QPS_INIT:
+		return from == IBV_QPS_INIT && (mask & IBV_QP_ACCESS_FLAGS) != 0;
+	case IBV_QPS_RTR:
+		return from == IBV_QPS_INIT && (mask & IBV_QP_DEST_QPN) != 0;
+	case IBV_QPS_RTS:
+		return from == IBV_QPS_RTR && (mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0;
+	default:
+		return false;
+	}
+}
+
+static void
+take_step(struct fake_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	if (attr->qp_state == IBV_QPS_ERR) {
+		fake_qp_error(qp);
+		return;
+	}
+	if ((mask & IBV_QP_ACCESS_FLAGS) != 0)
+		qp->access = (unsigned)attr->qp_access_flags;
+	if ((mask & IBV_QP_DEST_QPN) != 0)
+		qp->peer_num = attr->dest_qp_num;
+	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0)
+		qp->initiator_depth = attr->max_rd_atomic;
+	if ((mask & IBV_QP_RNR_RETRY) != 0)
+		qp->rnr_retry = attr->rnr_retry;
+	qp->qp.state = attr->qp_state;
+}
+
 int
 ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
@@ -147,10 +186,10 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	fake_lock();
 	e = fake_call(__func__);
-	if (e == 0 && (mask != IBV_QP_STATE || attr->qp_state != IBV_QPS_ERR))
-		e = EINVAL; /* the way there is the connection manager's */
+	if (e == 0 && !may_step(qp->state, attr, mask))
+		e = EINVAL;
 	if (e == 0)
-		fake_qp_error(fake_qp_of(qp));
+		take_step(fake_qp_of(qp), attr, mask);
 	fake_unlock();
 	return e;
 }

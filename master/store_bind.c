@@ -7,10 +7,7 @@
  *        replica n  object_id * 8 + n ---> replica          (one run: its offset stands there)
  *          run i    replica_id * 4096 + i ---> extent       (none, or several)
  */
-#include <string.h>
-
 #include "master/proto/limits.h"
-#include "master/store_sum.h"
 #include "master/store_internal.h"
 
 _Static_assert(REPLICAS_MAX == 8 && EXTENTS_MAX == 4096, "the books' ids are made of these");
@@ -61,59 +58,12 @@ bind_text(sqlite3_stmt *stmt, int at, const char *text, size_t len_bytes)
 	assert(rc == SQLITE_OK);
 }
 
-static void
-bind_sum(sqlite3_stmt *stmt, int at, int32_t sum)
-{
-	int rc = sqlite3_bind_int64(stmt, at, sum);
-
-	assert(rc == SQLITE_OK);
-}
-
 /* with_id -- a statement whose first parameter is all that has to be bound. */
 static int
 with_id(struct store_db *db, enum store_statement statement, uint64_t id)
 {
 	bind_u64(db->stmts[statement], 1, id);
 	return store_db_exec(db, statement);
-}
-
-static int
-add_extents(struct store_db *db, uint64_t replica_id, const struct replica_record *replica)
-{
-	sqlite3_stmt *stmt = db->stmts[STMT_extent_add];
-	int rc = SQLITE_OK;
-
-	for (uint64_t i = 0; i < replica->n_extents && rc == SQLITE_OK; i++) {
-		bind_u64(stmt, 1, replica_id * EXTENTS_MAX + i);
-		bind_u64(stmt, 2, replica->extents[i].offset_bytes);
-		bind_u64(stmt, 3, replica->extents[i].len_bytes);
-		bind_sum(stmt, 4,
-			 store_sum_extent(replica_id * EXTENTS_MAX + i, &replica->extents[i]));
-		rc = store_db_exec(db, STMT_extent_add);
-	}
-	return rc;
-}
-
-static int
-add_replica(struct store_db *db, uint64_t replica_id, const struct replica_record *replica)
-{
-	sqlite3_stmt *stmt = db->stmts[STMT_replica_add];
-	bool is_one_run = replica->n_extents == 1;
-	const uint64_t *offset = is_one_run ? &replica->extents[0].offset_bytes : NULL;
-	int rc;
-
-	bind_u64(stmt, 1, replica_id);
-	bind_u64(stmt, 2, replica->segment_id);
-	if (is_one_run)
-		bind_u64(stmt, 3, *offset);
-	else
-		sqlite3_bind_null(stmt, 3);
-	bind_sum(stmt, 4, store_sum_replica(replica_id, replica->segment_id, offset));
-	rc = store_db_exec(db, STMT_replica_add);
-	if (rc != SQLITE_OK || is_one_run)
-		return rc;
-
-	return add_extents(db, replica_id, replica);
 }
 
 static void
@@ -125,33 +75,31 @@ bind_pin(sqlite3_stmt *stmt, int at, uint32_t until_s)
 		sqlite3_bind_null(stmt, at);
 }
 
+/* write_added -- what was gathered becomes rows, a statement a table. */
+static int
+write_added(struct store_db *db)
+{
+	struct added *added = db->added;
+	int rc;
+
+	if (added->n == 0)
+		return SQLITE_OK;
+	rc = store_db_exec(db, STMT_object_add);
+	if (rc == SQLITE_OK)
+		rc = store_db_exec(db, STMT_replica_add);
+	if (rc == SQLITE_OK && added->has_extents)
+		rc = store_db_exec(db, STMT_extent_add);
+	if (rc == SQLITE_OK && added->has_groups)
+		rc = store_db_exec(db, STMT_group_add);
+	added_clear(added);
+	return rc;
+}
+
 static int
 object_add(struct store_db *db, const struct record *record)
 {
-	sqlite3_stmt *stmt = db->stmts[STMT_object_add];
-	int rc;
-
-	bind_u64(stmt, 1, record->object_id);
-	bind_u64(stmt, 2, record->tenant_id);
-	bind_blob(stmt, 3, record->key, record->key_len);
-	bind_u64(stmt, 4, record->len_bytes);
-	bind_u64(stmt, 5, record->put_at_ms);
-	if (record->has_crc)
-		bind_u64(stmt, 6, record->crc);
-	else
-		sqlite3_bind_null(stmt, 6);
-	bind_blob_or_null(stmt, 7, record->attr, record->attr_len);
-	bind_pin(stmt, 8, record->pinned_until_s);
-	bind_sum(stmt, 9, store_sum_object(record));
-	rc = store_db_exec(db, STMT_object_add);
-
-	for (uint64_t i = 0; i < record->n_replicas && rc == SQLITE_OK; i++)
-		rc = add_replica(db, record->object_id * REPLICAS_MAX + i, &record->replicas[i]);
-	if (rc != SQLITE_OK || record->name_len == 0)
-		return rc;
-	bind_u64(db->stmts[STMT_group_add], 1, record->object_id);
-	bind_blob(db->stmts[STMT_group_add], 2, (const uint8_t *)record->name, record->name_len);
-	return store_db_exec(db, STMT_group_add);
+	added_keep(db->added, record, /* first_copy= */ 0);
+	return added_is_full(db->added) ? write_added(db) : SQLITE_OK;
 }
 
 static int
@@ -212,10 +160,10 @@ replica_remove(struct store_db *db, const struct record *record)
 
 /* The lowest number that no copy of the object has; void ones are cleared away. */
 static int
-free_slot(struct store_db *db, uint64_t object_id, uint64_t *ret_replica_id)
+free_slot(struct store_db *db, uint64_t object_id, uint64_t *ret_copy)
 {
 	sqlite3_stmt *stmt = db->stmts[STMT_replica_slots];
-	uint64_t id = object_id * REPLICAS_MAX;
+	uint64_t first_id = object_id * REPLICAS_MAX, id = first_id;
 	int rc;
 
 	bind_u64(stmt, 1, object_id);
@@ -223,20 +171,22 @@ free_slot(struct store_db *db, uint64_t object_id, uint64_t *ret_replica_id)
 		if ((uint64_t)sqlite3_column_int64(stmt, 0) == id)
 			id++;
 	sqlite3_reset(stmt);
-	assert(rc != SQLITE_DONE || id < (object_id + 1) * REPLICAS_MAX);
-	*ret_replica_id = id;
+	assert(rc != SQLITE_DONE || id < first_id + REPLICAS_MAX);
+	*ret_copy = id - first_id;
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 static int
 replica_add(struct store_db *db, const struct record *record)
 {
-	uint64_t replica_id;
+	uint64_t copy;
 	int rc = store_gone_clear(db, record->object_id, record->object_id);
 
 	if (rc == SQLITE_OK)
-		rc = free_slot(db, record->object_id, &replica_id);
-	return rc == SQLITE_OK ? add_replica(db, replica_id, &record->replicas[0]) : rc;
+		rc = free_slot(db, record->object_id, &copy);
+	if (rc == SQLITE_OK)
+		added_keep(db->added, record, copy);
+	return rc;
 }
 
 static int
@@ -367,8 +317,8 @@ event_add(struct store_db *db, const struct record *record)
 	return rc == SQLITE_OK ? with_id(db, STMT_event_trim, record->keep_from) : rc;
 }
 
-int
-store_apply(struct store_db *db, const struct record *record)
+static int
+apply(struct store_db *db, const struct record *record)
 {
 	switch (record->kind) {
 	case RECORD_OBJECT_ADD:
@@ -416,4 +366,26 @@ store_apply(struct store_db *db, const struct record *record)
 	}
 	assert(false); /* every kind is handled above */
 	return SQLITE_INTERNAL;
+}
+
+void
+store_apply_begin(struct store_db *db)
+{
+	added_clear(db->added); /* what a transaction left that failed */
+}
+
+int
+store_apply(struct store_db *db, const struct record *record)
+{
+	int rc = SQLITE_OK;
+
+	if (record->kind != RECORD_OBJECT_ADD && !added_is_apart(db->added, record))
+		rc = write_added(db);
+	return rc == SQLITE_OK ? apply(db, record) : rc;
+}
+
+int
+store_apply_end(struct store_db *db)
+{
+	return write_added(db);
 }

@@ -61,10 +61,17 @@ check_params(sqlite3_stmt *stmt, const char *params)
 int
 store_db_prepare(struct store_db *db)
 {
-	for (size_t i = 0; i < STORE_N_STATEMENTS; i++) {
-		int rc = sqlite3_prepare_v3(db->conn, statements[i].text, -1,
-					    SQLITE_PREPARE_PERSISTENT, &db->stmts[i], NULL);
+	int rc;
 
+	db->added = malloc(sizeof(*db->added));
+	if (db->added == NULL)
+		return SQLITE_NOMEM;
+	rc = added_register(db->conn, db->added);
+	if (rc != SQLITE_OK)
+		return rc;
+	for (size_t i = 0; i < STORE_N_STATEMENTS; i++) {
+		rc = sqlite3_prepare_v3(db->conn, statements[i].text, -1, SQLITE_PREPARE_PERSISTENT,
+					&db->stmts[i], NULL);
 		if (rc != SQLITE_OK)
 			return rc;
 		check_params(db->stmts[i], statements[i].params);
@@ -81,6 +88,8 @@ store_db_close(struct store_db *db)
 	}
 	sqlite3_close(db->conn);
 	db->conn = NULL;
+	free(db->added);
+	db->added = NULL;
 }
 
 int

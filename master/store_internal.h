@@ -8,6 +8,7 @@
  *      store_file.c     the files beside it: lock and reserve
  *      store_db.c       a connection: settings, statements, words for its errors
  *      store_bind.c     a record becomes rows
+ *      store_added.c    objects that are added become rows together
  *      store_sum.c      and what they are summed up to
  *      store_gone.c     the rows of segments that are lost, cleared away in steps
  *      store_load.c     rows become records
@@ -23,6 +24,7 @@
 #include <sqlite3.h>
 
 #include "master/store.h"
+#include "master/store_added.h"
 #include "transfer/base/list.h"
 #include "transfer/base/lock.h"
 
@@ -36,17 +38,16 @@
 	STATEMENT(cluster_next_object_id, ":object_id")                                            \
 	STATEMENT(cluster_lease, ":lease_ms")                                                      \
 	STATEMENT(cluster_sync, "")                                                                \
-	STATEMENT(object_add,                                                                      \
-		  ":object_id:tenant_id:key:len_bytes:put_at_ms:crc:attr:pinned_until_s:row_sum")  \
+	STATEMENT(object_add, "")                                                                  \
 	STATEMENT(object_remove, ":object_id")                                                     \
-	STATEMENT(group_add, ":object_id:group_id")                                                \
+	STATEMENT(group_add, "")                                                                   \
 	STATEMENT(object_rename, ":key:object_id")                                                 \
 	STATEMENT(object_pin, ":pinned_until_s:object_id")                                         \
 	STATEMENT(object_attr, ":attr:object_id")                                                  \
-	STATEMENT(replica_add, ":replica_id:segment_id:offset_bytes:row_sum")                      \
+	STATEMENT(replica_add, "")                                                                 \
 	STATEMENT(replica_remove, ":object_id:segment_id")                                         \
 	STATEMENT(replica_remove_all, ":object_id")                                                \
-	STATEMENT(extent_add, ":extent_id:offset_bytes:len_bytes:row_sum")                         \
+	STATEMENT(extent_add, "")                                                                  \
 	STATEMENT(extent_remove, ":replica_id")                                                    \
 	STATEMENT(extent_remove_all, ":object_id")                                                 \
 	STATEMENT(segment_add, ":segment_id:epoch:client_id:medium:len_bytes:mounted_at_ms"        \
@@ -84,6 +85,7 @@ enum store_statement {
 struct store_db {
 	sqlite3 *conn;
 	sqlite3_stmt *stmts[STORE_N_STATEMENTS];
+	struct added *added; /* of the connection that writes; NULL until it is prepared */
 };
 
 /* store_db_open -- connect and make the settings; statements are not prepared yet.  rc. */
@@ -110,8 +112,19 @@ bool store_db_is_damage(int rc);
 /* store_db_errno -- the code as -errno. */
 int store_db_errno(int rc);
 
-/* store_apply -- all rows of one record, within a transaction.  rc. */
+/*
+ * store_apply -- the rows of one record, within a transaction; of objects that are added, only when
+ * something else comes, or there are many.
+ *
+ * needs:   what the record points to stays until store_apply_end().
+ * result:  rc.
+ */
 int store_apply(struct store_db *db, const struct record *record);
+
+/* store_apply_begin -- a transaction's first record comes next.  store_apply_end -- it was the last
+ * one: what is left is written.  rc. */
+void store_apply_begin(struct store_db *db);
+int store_apply_end(struct store_db *db);
 
 /* store_bind_id -- parameter `at` of a statement. */
 void store_bind_id(struct store_db *db, enum store_statement statement, int at, uint64_t id);

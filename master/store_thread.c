@@ -146,6 +146,7 @@ apply_group(struct store *store, uint64_t *ret_n_records)
 
 	*ret_n_records = 0;
 	store->group_has_gone = false;
+	store_apply_begin(&store->db);
 	list_each(&store->group, link) {
 		const struct journal *journal = &list_of(link, struct store_batch, at)->journal;
 		struct record record;
@@ -157,7 +158,7 @@ apply_group(struct store *store, uint64_t *ret_n_records)
 			(*ret_n_records)++;
 		}
 	}
-	return rc;
+	return rc == SQLITE_OK ? store_apply_end(&store->db) : rc;
 }
 
 bool

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- replica_add.sql -- one copy; offset_bytes is NULL when its runs stand in extent.
+-- replica_add.sql -- copies; offset_bytes is NULL when the runs of one stand in extent.
 INSERT INTO replica (replica_id, segment_id, offset_bytes, row_sum)
-VALUES (:replica_id, :segment_id, :offset_bytes, :row_sum);
+SELECT replica_id, segment_id, offset_bytes, row_sum
+  FROM added_replica;

@@ -9,6 +9,7 @@
  *
  * Another version of SQLite words its plans otherwise; then only the laws are tested.
  */
+#include "master/store_added.h"
 #include "master/store_sum.h"
 #include "tests/unit/store_box.h"
 
@@ -16,6 +17,7 @@
 
 static bool is_writing;
 static sqlite3 *books;
+static struct added added;
 
 static int
 setup(void **state)
@@ -23,6 +25,7 @@ setup(void **state)
 	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &books), SQLITE_OK);
 	assert_int_equal(store_sum_register(books), SQLITE_OK);
+	assert_int_equal(added_register(books, &added), SQLITE_OK);
 	for (size_t i = 0; i < n_sql_schemas; i++)
 		assert_int_equal(sqlite3_exec(books, sql_schemas[i].text, NULL, NULL, NULL),
 				 SQLITE_OK);
@@ -152,6 +155,19 @@ plan__of_each_admin_script__is_as_it_was(void **state)
 		compare("admin", &sql_admins[i]);
 }
 
+/* scans -- does the plan walk a table of the books?  Those of store_added.h are a handful of rows
+ * in memory. */
+static bool
+scans(const char *plan)
+{
+	while ((plan = strstr(plan, "SCAN ")) != NULL) {
+		plan += strlen("SCAN ");
+		if (strncmp(plan, "added_", strlen("added_")) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* What the store thread runs for each record must never walk a table; row_sum_all belongs to a
  * migration. */
 static void
@@ -163,7 +179,7 @@ query__that_writes__looks_rows_up_and_never_scans(void **state)
 		char *plan = plans_of(&sql_queries[i]);
 
 		if (strstr(name, "_load") == NULL && strstr(name, "_count") == NULL &&
-		    strcmp(name, "row_sum_all") != 0 && strstr(plan, "SCAN") != NULL)
+		    strcmp(name, "row_sum_all") != 0 && scans(plan))
 			fail_msg("sql/query/%s.sql: %s", name, plan);
 		free(plan);
 	}

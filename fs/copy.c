@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "fs/handle.h"
+#include "fs/killpriv.h"
 #include "fs/pin.h"
 #include "fs/work.h"
 #include "transfer/base/num.h"
@@ -159,6 +160,9 @@ fs_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fu
 	(void)ino_in;
 	(void)ino_out;
 	r = flags != 0 ? -EINVAL : fs_copy(fs_of(req), from, to, len, &n);
+	lock_take(&to.node->lock);
+	fs_killpriv(req, to.node);
+	lock_drop(&to.node->lock);
 	if (r < 0)
 		fs_reply(req, r);
 	else
@@ -201,6 +205,7 @@ fs_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
 	if (r == 0) {
 		lock_take(&node->lock);
 		r = fs_reserve(fs_of(req), node, end);
+		fs_killpriv(req, node);
 		lock_drop(&node->lock);
 	}
 	fs_reply(req, r);

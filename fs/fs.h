@@ -16,6 +16,7 @@
 
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "core/tiffin.h"
@@ -33,7 +34,7 @@ struct fs_open {
 	void (*close)(struct fs *fs, struct fs_open *open);
 };
 
-/* thread: any; only `root_attr` and `opens` change, under nodes.lock. */
+/* thread: any; `root_attr` and `opens` change under nodes.lock. */
 struct fs {
 	const struct fs_options *opts;
 	const struct clock *clock;
@@ -47,6 +48,7 @@ struct fs {
 	uint64_t started_ms;      /* wall: the time of directories that nobody made */
 	struct fs_nodes nodes;
 	struct list opens;
+	_Atomic bool is_greeted; /* set once, by whoever answers the kernel's first request */
 };
 
 /* fs_open_add, fs_open_remove -- on the list of what is open; close is how it ends without a

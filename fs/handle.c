@@ -7,6 +7,7 @@
 
 #include "fs/errno.h"
 #include "fs/invalidate.h"
+#include "fs/killpriv.h"
 #include "fs/lookup.h"
 #include "fs/pin.h"
 #include "transfer/base/log.h"
@@ -215,6 +216,8 @@ fs_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	lock_take(&node->lock);
 	r = ready(fs, node, fi->flags);
+	if (r == 0 && (fi->flags & O_TRUNC) != 0)
+		fs_killpriv(req, node);
 	if (r == 0) {
 		node->n_opens++;
 		node->n_writers += handle->is_writer;

@@ -16,6 +16,7 @@
 #include "fs/control.h"
 #include "fs/fs.h"
 #include "fs/invalidate.h"
+#include "fs/killpriv.h"
 #include "fs/mountpoint.h"
 #include "fs/ops.h"
 #include "fs/work.h"
@@ -201,6 +202,7 @@ static int
 mount_kernel(struct fs_mount *mount, char *why, size_t why_cap)
 {
 	struct fs *fs = &mount->fs;
+	int r;
 
 	if (make_args(fs->opts, &mount->args) < 0)
 		return refuse(FS_EXIT_SYSTEM, why, why_cap, "no memory");
@@ -212,6 +214,9 @@ mount_kernel(struct fs_mount *mount, char *why, size_t why_cap)
 			      "%s: mounting failed (is /dev/fuse there, and allowed?)",
 			      fs->opts->dir);
 	mount->is_mounted = true;
+	r = fs_killpriv_greet(fs->session);
+	if (r < 0)
+		log_event(LOG_WARN, "fs_greet", "errno=%d small_writes=slow", -r);
 	mount->dev = fs_mountpoint_dev(fs->opts->dir);
 	return FS_EXIT_OK;
 }

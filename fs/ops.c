@@ -8,6 +8,7 @@
 #include "fs/copy.h"
 #include "fs/dir.h"
 #include "fs/handle.h"
+#include "fs/killpriv.h"
 #include "fs/lookup.h"
 #include "fs/names.h"
 #include "fs/read.h"
@@ -46,6 +47,7 @@ op_init(void *userdata, struct fuse_conn_info *conn)
 		     FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV |
 		     FUSE_CAP_WRITEBACK_CACHE,
 	     false);
+	fs_killpriv_want(conn);
 	conn->max_read = (unsigned)fs->opts->max_read; /* as the mount was told */
 	conn->max_readahead = REQUEST_MAX;
 	conn->max_write = REQUEST_MAX;

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "fs/errno.h"
+#include "fs/killpriv.h"
 #include "fs/lookup.h"
 #include "fs/marker.h"
 #include "fs/work.h"
@@ -15,13 +16,16 @@
 #define TIMES                                                                                      \
 	(FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW |                     \
 	 FUSE_SET_ATTR_MTIME_NOW)
-#define KEPT (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | TIMES)
+#define OWNER (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)
+#define KEPT  (FUSE_SET_ATTR_MODE | OWNER | TIMES)
 
 static void
 apply(struct fs *fs, const struct stat *stat, int to_set, struct fs_attr *attr)
 {
 	if ((to_set & FUSE_SET_ATTR_MODE) != 0)
 		attr->mode = stat->st_mode & 07777;
+	else if ((to_set & OWNER) != 0 && attr->kind == FS_ATTR_FILE)
+		attr->mode = fs_killpriv_mode(attr->mode);
 	if ((to_set & FUSE_SET_ATTR_UID) != 0)
 		attr->uid = stat->st_uid;
 	if ((to_set & FUSE_SET_ATTR_GID) != 0)
@@ -72,8 +76,9 @@ set_published(struct fs *fs, struct fs_node *node, const struct stat *stat, int 
 }
 
 static int
-set_file(struct fs *fs, struct fs_node *node, const struct stat *stat, int to_set)
+set_file(fuse_req_t req, struct fs_node *node, const struct stat *stat, int to_set)
 {
+	struct fs *fs = fs_of(req);
 	int r = 0;
 
 	assert(lock_held(&node->lock));
@@ -84,6 +89,7 @@ set_file(struct fs *fs, struct fs_node *node, const struct stat *stat, int to_se
 		r = fs_look_file(fs, node, &version); /* cut the newest */
 		if (r == 0)
 			r = set_len(fs, node, (uint64_t)stat->st_size);
+		fs_killpriv(req, node);
 	}
 	if (r < 0)
 		return r;
@@ -137,7 +143,7 @@ fs_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *stat, int to_set,
 						       : set_dir(fs, node, stat, to_set, &version);
 	} else {
 		lock_take(&node->lock);
-		r = set_file(fs, node, stat, to_set);
+		r = set_file(req, node, stat, to_set);
 		if (r == 0)
 			r = fs_look_file(fs, node, &version);
 		else if (node->n_writers == 0)

@@ -3,6 +3,7 @@
 
 #include "fs/handle.h"
 #include "fs/invalidate.h"
+#include "fs/killpriv.h"
 
 /* place -- where a write goes: to the end, if the handle only appends. */
 static uint64_t
@@ -31,6 +32,7 @@ fs_op_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_
 	r = fs_work_begin(fs, node, /* keep_bytes= */ UINT64_MAX);
 	if (r == 0)
 		r = fs_work_write(fs, node, place(fs, handle, fi, (uint64_t)off), &slice);
+	fs_killpriv(req, node);
 	lock_drop(&node->lock);
 
 	if (r < 0)

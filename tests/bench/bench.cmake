@@ -10,10 +10,13 @@ foreach(source ${BENCHES})
   target_link_libraries(${name} PRIVATE tiffin_core tiffin_master)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endforeach()
-foreach(name bench_move bench_fs) # these run the real programs
+foreach(name bench_move bench_near bench_peers bench_fs) # these run the real programs
   if(TARGET ${name})
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/house.c)
   endif()
+endforeach()
+foreach(name bench_move bench_near bench_peers) # these have somebody to be compared with
+  target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/rival.c ${CMAKE_SOURCE_DIR}/tests/bench/ring.c)
 endforeach()
 foreach(name bench_master bench_turn) # these run a master of their own
   target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/box.c)

@@ -76,10 +76,9 @@ house_start(struct house *house, const char *program, char *const *args)
 }
 
 void
-house_open(struct house *house, const char *size, const char *listen)
+house_open_master(struct house *house)
 {
-	char db[128], address[160], option_master[160], option_listen[200], option_size[64];
-	char self[480];
+	char db[128], address[160], self[480];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	house_must(len <= 0, "/proc/self/exe");
@@ -90,6 +89,15 @@ house_open(struct house *house, const char *size, const char *listen)
 	snprintf(house->master, sizeof(house->master), "unix:%s/master.sock", house->dir);
 	snprintf(db, sizeof(db), "--db=%s/master.db", house->dir);
 	snprintf(address, sizeof(address), "--listen=%s", house->master);
+	house_start(house, "tiffin-master", (char *[]){db, address, "--log-level=error", NULL});
+}
+
+void
+house_open(struct house *house, const char *size, const char *listen)
+{
+	char option_master[160], option_listen[200], option_size[64];
+
+	house_open_master(house);
 	snprintf(option_master, sizeof(option_master), "--master=%s", house->master);
 	snprintf(option_size, sizeof(option_size), "--size=%s", size);
 	if (strcmp(listen, "tcp") == 0)
@@ -97,8 +105,6 @@ house_open(struct house *house, const char *size, const char *listen)
 	else
 		snprintf(option_listen, sizeof(option_listen), "--listen=unix:%s/p1.sock",
 			 house->dir);
-
-	house_start(house, "tiffin-master", (char *[]){db, address, "--log-level=error", NULL});
 	house_start(house, "tiffin-provider",
 		    (char *[]){option_master, option_size, option_listen, "--name=p1",
 			       "--log-level=error", NULL});
@@ -120,12 +126,40 @@ house_close(struct house *house)
 }
 
 struct tiffin_client *
-house_client(const struct house *house)
+house_client_with(const struct house *house, struct tiffin_options options)
 {
-	struct tiffin_options options = {
-		.struct_bytes = sizeof(options), .master = house->master, .name = "bench"};
 	struct tiffin_client *client = NULL;
 
+	options.struct_bytes = sizeof(options);
+	options.master = house->master;
+	options.name = "bench";
 	house_must(tiffin_open(&options, &client), "tiffin_open");
 	return client;
+}
+
+struct tiffin_client *
+house_client(const struct house *house)
+{
+	return house_client_with(house, (struct tiffin_options){0});
+}
+
+double
+house_cpu_of(pid_t pid)
+{
+	struct timespec now;
+	clockid_t id;
+
+	house_must(clock_getcpuclockid(pid, &id), "clock_getcpuclockid");
+	clock_gettime(id, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double
+house_cpu_s(const struct house *house)
+{
+	double all_s = house_cpu_of(0);
+
+	for (int i = 0; i < house->n_pids; i++)
+		all_s += house_cpu_of(house->pids[i]);
+	return all_s;
 }

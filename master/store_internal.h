@@ -112,6 +112,17 @@ bool store_db_is_damage(int rc);
 /* store_db_errno -- the code as -errno. */
 int store_db_errno(int rc);
 
+/* store_schema_apply -- the files of sql/schema, from..to (versions).  rc. */
+int store_schema_apply(sqlite3 *conn, int64_t from, int64_t to);
+
+/*
+ * store_schema_is_newest -- are the tables, word by word, those that all the files make?
+ *
+ * result:  rc; only with SQLITE_OK is *ret_is set.
+ * thread:  any.
+ */
+int store_schema_is_newest(sqlite3 *conn, bool *ret_is);
+
 /*
  * store_apply -- the rows of one record, within a transaction; of objects that are added, only when
  * something else comes, or there are many.

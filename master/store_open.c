@@ -26,7 +26,6 @@
 #include "master/store_sum.h"
 #include "master/store_internal.h"
 #include "sql/sql_text.h"
-#include "transfer/base/buf.h"
 #include "transfer/base/err.h"
 
 #define APPLICATION_ID 0x54494631 /* "TIF1", for file(1) */
@@ -170,17 +169,6 @@ check_pages(const struct opening *opening)
 	return is_well ? 0 : damaged(opening, what);
 }
 
-/* apply_schemas -- the files from..to (versions). */
-static int
-apply_schemas(sqlite3 *conn, int64_t from, int64_t to)
-{
-	int rc = SQLITE_OK;
-
-	for (int64_t version = from; version <= to && rc == SQLITE_OK; version++)
-		rc = store_db_run(conn, sql_schemas[version - 1].text);
-	return rc;
-}
-
 static int
 create(const struct opening *opening)
 {
@@ -192,7 +180,7 @@ create(const struct opening *opening)
 	snprintf(pragma, sizeof(pragma), "PRAGMA application_id = %d", APPLICATION_ID);
 	rc = store_db_run(conn, pragma);
 	if (rc == SQLITE_OK)
-		rc = apply_schemas(conn, 1, 1);
+		rc = store_schema_apply(conn, 1, 1);
 	if (rc != SQLITE_OK)
 		return judge(opening, rc, "make its tables");
 
@@ -251,7 +239,7 @@ migrate(const struct opening *opening)
 	if (version == newest)
 		return 0;
 
-	rc = apply_schemas(conn, version + 1, newest);
+	rc = store_schema_apply(conn, version + 1, newest);
 	if (rc == SQLITE_OK && version < STORE_SUM_VERSION)
 		rc = store_db_run(conn, sql_row_sum_all);
 	if (rc == SQLITE_OK)
@@ -259,54 +247,16 @@ migrate(const struct opening *opening)
 	return judge(opening, rc, "bring it to the newest schema");
 }
 
-/* schema_text -- all of sqlite_schema in one buffer. */
-static int
-schema_text(sqlite3 *conn, struct buf *ret)
-{
-	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(conn, sql_schema_load, -1, &stmt, NULL);
-
-	if (rc != SQLITE_OK)
-		return rc;
-	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		const void *text = sqlite3_column_text(stmt, 0);
-		size_t len = (size_t)sqlite3_column_bytes(stmt, 0);
-
-		if (text == NULL || buf_append(ret, text, len + 1) < 0) {
-			rc = SQLITE_NOMEM;
-			break;
-		}
-	}
-	sqlite3_finalize(stmt);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-/* check_schema -- compare with a database made a moment ago in memory. */
+/* check_schema -- word by word, whatever the version says. */
 static int
 check_schema(const struct opening *opening)
 {
-	struct buf found, wanted;
-	sqlite3 *fresh = NULL;
-	int rc, r;
+	bool is_newest = false;
+	int rc = store_schema_is_newest(opening->store->db.conn, &is_newest);
 
-	buf_init(&found);
-	buf_init(&wanted);
-	rc = sqlite3_open_v2(":memory:", &fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-	if (rc == SQLITE_OK)
-		rc = apply_schemas(fresh, 1, (int64_t)n_sql_schemas);
-	if (rc == SQLITE_OK)
-		rc = schema_text(fresh, &wanted);
-	if (rc == SQLITE_OK)
-		rc = schema_text(opening->store->db.conn, &found);
-
-	r = judge(opening, rc, "read its schema");
-	if (r == 0 && (buf_len(&found) != buf_len(&wanted) ||
-		       memcmp(found.at, wanted.at, buf_len(&found)) != 0))
-		r = damaged(opening, "its tables are not those of its version");
-	sqlite3_close(fresh);
-	buf_fini(&found);
-	buf_fini(&wanted);
-	return r;
+	if (rc != SQLITE_OK)
+		return judge(opening, rc, "read its schema");
+	return is_newest ? 0 : damaged(opening, "its tables are not those of its version");
 }
 
 /* Marks of a backup, as PRAGMA user_version; sql/backup makes them. */

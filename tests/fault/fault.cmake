@@ -4,8 +4,9 @@
 
 foreach(name test_store_fault test_store_crash test_store_full)
   if(TARGET ${name})
-    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fault/vfs.c)
-    set_tests_properties(unit/${name} PROPERTIES TIMEOUT 400) # the story is told a thousand times
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fault/vfs.c
+      ${CMAKE_SOURCE_DIR}/tests/fault/vfs_files.c)
+    set_tests_properties(unit/${name} PROPERTIES TIMEOUT 240) # a story with a thousand ends
   endif()
 endforeach()
 

@@ -1,45 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Every file has a shadow that outlives its opening:
- *
- *      synced     its bytes as of the last sync: what a power cut leaves for certain
- *      pending    writes and truncations since, in order
- *
- * The real file always has all of it: that is the page cache, which survives the
- * process.  Real syncs are left out: they would prove nothing here and take time.
- */
+/* What SQLite asks of a disk, answered from memory (vfs_files.h): so fork() is a copy of it. */
 #include "tests/fault/vfs.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "transfer/base/rand.h"
-#include "transfer/base/vec.h"
+#include "tests/fault/vfs_files.h"
 
-#define SECTOR_BYTES 512u
-#define SHADOWS_MAX  16
-
-struct pending {
-	uint64_t offset;
-	size_t len_bytes;
-	uint8_t *bytes; /* NULL: the file ends at offset */
-};
-
-struct shadow {
-	char path[256]; /* "": free */
-	uint8_t *synced;
-	size_t n_synced, cap_synced;
-	VEC(struct pending) pending;
-};
-
-struct vfs_file {
+struct opening {
 	sqlite3_file base;
-	sqlite3_file *real;    /* behind this struct */
-	struct shadow *shadow; /* NULL: a temporary file */
+	struct file *file;
+	int level;              /* of lock: SQLITE_LOCK_NONE... */
+	uint32_t shared, alone; /* locks of the memory that is shared, a bit each */
+	bool has_regions;
 };
 
 static struct {
@@ -47,10 +23,11 @@ static struct {
 	sqlite3_vfs *real;
 	uint32_t n_ops, n_failed, fail_at, fail_len;
 	enum vfs_fault fault;
+	int last_errno;
 	bool fails_next_sync;
+	void (*before_op)(uint32_t n);
 	uint64_t room_bytes;
 	char other[256];
-	struct shadow shadows[SHADOWS_MAX];
 } disk;
 
 /* ---- faults --------------------------------------------------------------------------- */
@@ -61,12 +38,15 @@ fate(int io_error)
 {
 	bool is_due;
 
+	if (disk.before_op != NULL)
+		disk.before_op(disk.n_ops + 1);
 	disk.n_ops++;
 	is_due = disk.fail_len > 0 && disk.n_ops >= disk.fail_at &&
 		 disk.n_ops - disk.fail_at < disk.fail_len;
 	if (!is_due)
 		return SQLITE_OK;
 	disk.n_failed++;
+	disk.last_errno = disk.fault == VFS_FULL ? ENOSPC : EIO;
 	return disk.fault == VFS_FULL ? SQLITE_FULL : io_error;
 }
 
@@ -91,6 +71,12 @@ vfs_succeed(void)
 	disk.fail_len = 0;
 }
 
+void
+vfs_before_op(void (*fn)(uint32_t n))
+{
+	disk.before_op = fn;
+}
+
 uint32_t
 vfs_n_ops(void)
 {
@@ -110,212 +96,80 @@ vfs_set_room(uint64_t len_bytes, const char *other)
 	strncpy(disk.other, other != NULL ? other : "", sizeof(disk.other) - 1);
 }
 
-static uint64_t
-file_bytes(const char *path)
+uint64_t
+vfs_used_bytes(void)
 {
 	struct stat st;
+	uint64_t sum = 0;
 
-	return path[0] != '\0' && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	if (disk.other[0] != '\0' && stat(disk.other, &st) == 0)
+		sum = (uint64_t)st.st_size;
+	return sum + files_bytes();
 }
 
 /* has_room -- may this file grow to end? */
 static bool
-has_room(const struct shadow *grows, uint64_t end)
+has_room(const struct file *file, uint64_t end)
 {
-	uint64_t sum = file_bytes(disk.other);
-
-	if (disk.room_bytes == 0 || grows == NULL || end <= file_bytes(grows->path))
-		return true;
-	for (size_t i = 0; i < SHADOWS_MAX; i++)
-		if (&disk.shadows[i] != grows)
-			sum += file_bytes(disk.shadows[i].path);
-	return sum + end <= disk.room_bytes;
+	return disk.room_bytes == 0 || end <= file->bytes.n ||
+	       vfs_used_bytes() + (end - file->bytes.n) <= disk.room_bytes;
 }
 
-/* ---- shadows -------------------------------------------------------------------------- */
+/* ---- the methods of a file: bytes --------------------------------------------------------- */
 
-static void
-forget_pending(struct shadow *shadow)
+static struct opening *
+of(sqlite3_file *base)
 {
-	for (size_t i = 0; i < shadow->pending.n; i++)
-		free(shadow->pending.at[i].bytes);
-	shadow->pending.n = 0;
-}
-
-static void
-forget(struct shadow *shadow)
-{
-	forget_pending(shadow);
-	vec_fini(&shadow->pending);
-	free(shadow->synced);
-	*shadow = (struct shadow){0};
-}
-
-static struct shadow *
-find_shadow(const char *path)
-{
-	for (size_t i = 0; i < SHADOWS_MAX; i++)
-		if (strcmp(disk.shadows[i].path, path) == 0)
-			return &disk.shadows[i];
-	return NULL;
-}
-
-/* read_whole -- what the file has now. */
-static void
-read_whole(const char *path, uint8_t **ret, size_t *ret_n)
-{
-	size_t n = file_bytes(path);
-	uint8_t *bytes = malloc(n + 1);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? 0 : read(fd, bytes, n);
-
-	assert(bytes != NULL && (fd < 0 || (size_t)got == n));
-	if (fd >= 0)
-		close(fd);
-	*ret = bytes;
-	*ret_n = (size_t)got;
-}
-
-static struct shadow *
-shadow_of(const char *path)
-{
-	struct shadow *shadow = find_shadow(path);
-
-	if (shadow != NULL)
-		return shadow;
-
-	shadow = find_shadow("");
-	assert(shadow != NULL && strlen(path) < sizeof(shadow->path));
-	memcpy(shadow->path, path, strlen(path) + 1);
-	read_whole(path, &shadow->synced, &shadow->n_synced);
-	shadow->cap_synced = shadow->n_synced;
-	return shadow;
-}
-
-static void
-note(struct shadow *shadow, uint64_t offset, const void *bytes, size_t len_bytes)
-{
-	struct pending pending = {offset, len_bytes, NULL};
-	int r;
-
-	if (shadow == NULL)
-		return;
-	if (bytes != NULL) {
-		pending.bytes = malloc(len_bytes);
-		assert(pending.bytes != NULL);
-		memcpy(pending.bytes, bytes, len_bytes);
-	}
-	r = vec_push(&shadow->pending, pending);
-	assert(r == 0);
-}
-
-static void
-resize_synced(struct shadow *shadow, size_t n)
-{
-	if (n > shadow->cap_synced) {
-		shadow->cap_synced = 2 * n + 4096;
-		shadow->synced = realloc(shadow->synced, shadow->cap_synced);
-		assert(shadow->synced != NULL);
-	}
-	if (n > shadow->n_synced)
-		memset(shadow->synced + shadow->n_synced, 0, n - shadow->n_synced);
-	shadow->n_synced = n;
-}
-
-/* settle -- pending writes reach the plate: all, or (rand) those sectors that chance likes. */
-static void
-settle(struct shadow *shadow, struct rand *rand)
-{
-	for (size_t i = 0; i < shadow->pending.n; i++) {
-		const struct pending *p = &shadow->pending.at[i];
-
-		if (p->bytes == NULL && (rand == NULL || rand_below(rand, 2) == 0))
-			resize_synced(shadow, p->offset);
-		for (size_t at = 0; p->bytes != NULL && at < p->len_bytes;) {
-			size_t to_edge = SECTOR_BYTES - (p->offset + at) % SECTOR_BYTES;
-			size_t n = to_edge < p->len_bytes - at ? to_edge : p->len_bytes - at;
-
-			if (rand == NULL || rand_below(rand, 2) == 0) {
-				if (p->offset + at + n > shadow->n_synced)
-					resize_synced(shadow, p->offset + at + n);
-				memcpy(shadow->synced + p->offset + at, p->bytes + at, n);
-			}
-			at += n;
-		}
-	}
-	forget_pending(shadow);
-}
-
-void
-vfs_power_cut(uint64_t seed)
-{
-	struct rand rand;
-
-	rand_init(&rand, seed);
-	for (size_t i = 0; i < SHADOWS_MAX; i++) {
-		struct shadow *shadow = &disk.shadows[i];
-		ssize_t n;
-		int fd;
-
-		if (shadow->path[0] == '\0')
-			continue;
-		settle(shadow, &rand);
-		fd = open(shadow->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		assert(fd >= 0);
-		n = write(fd, shadow->synced, shadow->n_synced);
-		assert((size_t)n == shadow->n_synced);
-		close(fd);
-		forget(shadow);
-	}
-}
-
-/* ---- the methods of a file ---------------------------------------------------------------- */
-
-static struct vfs_file *
-of(sqlite3_file *file)
-{
-	return (struct vfs_file *)file;
+	return (struct opening *)base;
 }
 
 static int
-file_close(sqlite3_file *file)
+file_read(sqlite3_file *base, void *bytes, int n_wanted, sqlite3_int64 at)
 {
-	return of(file)->real->pMethods->xClose(of(file)->real);
+	const struct content *content = &of(base)->file->bytes;
+	size_t offset = (size_t)at, n = (size_t)n_wanted;
+	size_t has = offset < content->n ? content->n - offset : 0;
+
+	if (has >= n) {
+		memcpy(bytes, content->at + offset, n);
+		return SQLITE_OK;
+	}
+	memset(bytes, 0, n);
+	if (has > 0)
+		memcpy(bytes, content->at + offset, has);
+	return SQLITE_IOERR_SHORT_READ;
 }
 
 static int
-file_read(sqlite3_file *file, void *bytes, int n, sqlite3_int64 at)
+file_write(sqlite3_file *base, const void *bytes, int n, sqlite3_int64 at)
 {
-	return of(file)->real->pMethods->xRead(of(file)->real, bytes, n, at);
-}
-
-static int
-file_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
-{
-	struct shadow *shadow = of(file)->shadow;
+	struct file *file = of(base)->file;
 	int rc = fate(SQLITE_IOERR_WRITE);
 
 	if (rc != SQLITE_OK)
 		return rc;
-	if (!has_room(shadow, (uint64_t)at + (uint64_t)n))
+	if (!has_room(file, (uint64_t)at + (uint64_t)n)) {
+		disk.last_errno = ENOSPC;
 		return SQLITE_FULL;
-	note(shadow, (uint64_t)at, bytes, (size_t)n);
-	return of(file)->real->pMethods->xWrite(of(file)->real, bytes, n, at);
+	}
+	file_put(file, (uint64_t)at, bytes, (size_t)n);
+	return SQLITE_OK;
 }
 
 static int
-file_truncate(sqlite3_file *file, sqlite3_int64 len)
+file_truncate(sqlite3_file *base, sqlite3_int64 len)
 {
+	struct file *file = of(base)->file;
 	int rc = fate(SQLITE_IOERR_TRUNCATE);
 
 	if (rc != SQLITE_OK)
 		return rc;
-	note(of(file)->shadow, (uint64_t)len, NULL, 0);
-	return of(file)->real->pMethods->xTruncate(of(file)->real, len);
+	file_cut(file, (uint64_t)len);
+	return SQLITE_OK;
 }
 
 static int
-file_sync(sqlite3_file *file, int flags)
+file_sync(sqlite3_file *base, int flags)
 {
 	int rc = fate(SQLITE_IOERR_FSYNC);
 
@@ -325,77 +179,170 @@ file_sync(sqlite3_file *file, int flags)
 		disk.n_failed++;
 		return SQLITE_IOERR_FSYNC;
 	}
-	if (rc == SQLITE_OK && of(file)->shadow != NULL)
-		settle(of(file)->shadow, NULL);
+	if (rc == SQLITE_OK)
+		file_settle(of(base)->file);
 	return rc;
 }
 
 static int
-file_len(sqlite3_file *file, sqlite3_int64 *ret)
+file_len(sqlite3_file *base, sqlite3_int64 *ret)
 {
-	return of(file)->real->pMethods->xFileSize(of(file)->real, ret);
+	*ret = (sqlite3_int64)of(base)->file->bytes.n;
+	return SQLITE_OK;
 }
 
 static int
-file_lock(sqlite3_file *file, int level)
+file_control(sqlite3_file *base, int op, void *arg)
 {
-	return of(file)->real->pMethods->xLock(of(file)->real, level);
+	(void)base;
+	switch (op) {
+	case SQLITE_FCNTL_LAST_ERRNO:
+		*(int *)arg = disk.last_errno;
+		return SQLITE_OK;
+	case SQLITE_FCNTL_SIZE_HINT: /* growing by the back door would go unseen */
+	case SQLITE_FCNTL_CHUNK_SIZE:
+		return SQLITE_OK;
+	default:
+		return SQLITE_NOTFOUND;
+	}
 }
 
 static int
-file_unlock(sqlite3_file *file, int level)
+file_sector(sqlite3_file *base)
 {
-	return of(file)->real->pMethods->xUnlock(of(file)->real, level);
+	(void)base;
+	return 4096;
 }
 
 static int
-file_is_reserved(sqlite3_file *file, int *ret)
+file_traits(sqlite3_file *base)
 {
-	return of(file)->real->pMethods->xCheckReservedLock(of(file)->real, ret);
+	(void)base;
+	return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+}
+
+/* ---- the methods of a file: locks ----------------------------------------------------------- */
+
+/* others_have -- somebody else's lock of that level, or a higher one. */
+static bool
+others_have(const struct opening *me, int level)
+{
+	for (size_t i = 0; i < OPENINGS_MAX; i++) {
+		const struct opening *other = me->file->openings[i];
+
+		if (other != NULL && other != me && other->level >= level)
+			return true;
+	}
+	return false;
 }
 
 static int
-file_control(sqlite3_file *file, int op, void *arg)
+file_lock(sqlite3_file *base, int level)
 {
-	if (op == SQLITE_FCNTL_SIZE_HINT || op == SQLITE_FCNTL_CHUNK_SIZE)
-		return SQLITE_OK; /* growing by the back door would go unseen */
-	return of(file)->real->pMethods->xFileControl(of(file)->real, op, arg);
+	struct opening *me = of(base);
+
+	if (me->level >= level)
+		return SQLITE_OK;
+	if (others_have(me,
+			level == SQLITE_LOCK_SHARED ? SQLITE_LOCK_PENDING : SQLITE_LOCK_RESERVED))
+		return SQLITE_BUSY;
+	if (level == SQLITE_LOCK_EXCLUSIVE && others_have(me, SQLITE_LOCK_SHARED)) {
+		me->level = SQLITE_LOCK_PENDING;
+		return SQLITE_BUSY;
+	}
+	me->level = level;
+	return SQLITE_OK;
 }
 
 static int
-file_sector(sqlite3_file *file)
+file_unlock(sqlite3_file *base, int level)
 {
-	return of(file)->real->pMethods->xSectorSize(of(file)->real);
+	if (of(base)->level > level)
+		of(base)->level = level;
+	return SQLITE_OK;
 }
 
 static int
-file_traits(sqlite3_file *file)
+file_is_reserved(sqlite3_file *base, int *ret)
 {
-	return of(file)->real->pMethods->xDeviceCharacteristics(of(file)->real);
+	*ret = of(base)->level >= SQLITE_LOCK_RESERVED ||
+	       others_have(of(base), SQLITE_LOCK_RESERVED);
+	return SQLITE_OK;
 }
 
 static int
-file_shm_map(sqlite3_file *file, int region, int n, int extend, void volatile **ret)
+file_shm_map(sqlite3_file *base, int region, int n, int extend, void volatile **ret)
 {
-	return of(file)->real->pMethods->xShmMap(of(file)->real, region, n, extend, ret);
+	struct file *file = of(base)->file;
+
+	assert(region < REGIONS_MAX);
+	if (file->regions[region] == NULL && extend) {
+		file->regions[region] = calloc(1, (size_t)n);
+		assert(file->regions[region] != NULL);
+	}
+	of(base)->has_regions = true;
+	*ret = file->regions[region];
+	return SQLITE_OK;
 }
 
 static int
-file_shm_lock(sqlite3_file *file, int offset, int n, int flags)
+file_shm_lock(sqlite3_file *base, int offset, int n, int flags)
 {
-	return of(file)->real->pMethods->xShmLock(of(file)->real, offset, n, flags);
+	struct opening *me = of(base);
+	uint32_t bits = ((1u << n) - 1) << offset;
+
+	if (flags & SQLITE_SHM_UNLOCK) {
+		me->shared &= ~bits;
+		me->alone &= ~bits;
+		return SQLITE_OK;
+	}
+	for (size_t i = 0; i < OPENINGS_MAX; i++) {
+		const struct opening *other = me->file->openings[i];
+
+		if (other == NULL || other == me)
+			continue;
+		if ((other->alone & bits) != 0 ||
+		    ((flags & SQLITE_SHM_EXCLUSIVE) && (other->shared & bits) != 0))
+			return SQLITE_BUSY;
+	}
+	if (flags & SQLITE_SHM_EXCLUSIVE)
+		me->alone |= bits;
+	else
+		me->shared |= bits;
+	return SQLITE_OK;
 }
 
 static void
-file_shm_barrier(sqlite3_file *file)
+file_shm_barrier(sqlite3_file *base)
 {
-	of(file)->real->pMethods->xShmBarrier(of(file)->real);
+	(void)base;
+	__sync_synchronize();
 }
 
 static int
-file_shm_unmap(sqlite3_file *file, int is_delete)
+file_shm_unmap(sqlite3_file *base, int is_delete)
 {
-	return of(file)->real->pMethods->xShmUnmap(of(file)->real, is_delete);
+	struct opening *me = of(base);
+
+	(void)is_delete; /* without anybody who has it open its contents are void either way */
+	me->has_regions = false;
+	me->shared = me->alone = 0;
+	for (size_t i = 0; i < OPENINGS_MAX; i++)
+		if (me->file->openings[i] != NULL && me->file->openings[i]->has_regions)
+			return SQLITE_OK;
+	file_forget_regions(me->file);
+	return SQLITE_OK;
+}
+
+static int
+file_close(sqlite3_file *base)
+{
+	struct opening *me = of(base);
+
+	for (size_t i = 0; i < OPENINGS_MAX; i++)
+		if (me->file->openings[i] == me)
+			me->file->openings[i] = NULL;
+	return SQLITE_OK;
 }
 
 static const sqlite3_io_methods methods = {
@@ -421,35 +368,64 @@ static const sqlite3_io_methods methods = {
 /* ---- the methods of the disk ---------------------------------------------------------------- */
 
 static int
-disk_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *ret_flags)
+disk_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *base, int flags, int *ret_flags)
 {
-	struct vfs_file *f = of(file);
+	struct opening *me = of(base);
+	size_t slot = 0;
 	int rc = fate(SQLITE_CANTOPEN);
 
 	(void)vfs;
-	*f = (struct vfs_file){.real = (sqlite3_file *)(f + 1)};
-	if (rc == SQLITE_OK)
-		rc = disk.real->xOpen(disk.real, path, f->real, flags, ret_flags);
+	*me = (struct opening){0};
 	if (rc != SQLITE_OK)
 		return rc == SQLITE_FULL ? SQLITE_CANTOPEN : rc;
+	assert(path != NULL); /* nothing of the books goes to temporary files */
 
-	f->base.pMethods = &methods;
-	f->shadow = path != NULL ? shadow_of(path) : NULL;
+	me->file = file_find_or_make(path);
+	while (me->file->openings[slot] != NULL) {
+		slot++;
+		assert(slot < OPENINGS_MAX);
+	}
+	me->file->openings[slot] = me;
+	me->base.pMethods = &methods;
+	if (ret_flags != NULL)
+		*ret_flags = flags;
 	return SQLITE_OK;
 }
 
 static int
 disk_delete(sqlite3_vfs *vfs, const char *path, int sync_dir)
 {
-	struct shadow *shadow = find_shadow(path);
+	struct file *file = file_find(path);
 	int rc = fate(SQLITE_IOERR_DELETE);
 
 	(void)vfs;
+	(void)sync_dir;
 	if (rc != SQLITE_OK)
 		return rc;
-	if (shadow != NULL && path[0] != '\0')
-		forget(shadow);
-	return disk.real->xDelete(disk.real, path, sync_dir);
+	if (file == NULL)
+		return SQLITE_IOERR_DELETE_NOENT;
+	file_forget(file);
+	return SQLITE_OK;
+}
+
+static int
+disk_access(sqlite3_vfs *vfs, const char *path, int flags, int *ret)
+{
+	const struct file *file = file_find(path);
+
+	(void)vfs;
+	(void)flags;
+	*ret = file != NULL && file->bytes.n > 0;
+	return SQLITE_OK;
+}
+
+static int
+disk_last_error(sqlite3_vfs *vfs, int len, char *text)
+{
+	(void)vfs;
+	(void)len;
+	(void)text;
+	return disk.last_errno;
 }
 
 void
@@ -460,9 +436,11 @@ vfs_start(void)
 		disk.vfs = *disk.real;
 		disk.vfs.zName = VFS_NAME;
 		disk.vfs.pNext = NULL;
-		disk.vfs.szOsFile = (int)sizeof(struct vfs_file) + disk.real->szOsFile;
+		disk.vfs.szOsFile = (int)sizeof(struct opening);
 		disk.vfs.xOpen = disk_open;
 		disk.vfs.xDelete = disk_delete;
+		disk.vfs.xAccess = disk_access;
+		disk.vfs.xGetLastError = disk_last_error;
 		sqlite3_vfs_register(&disk.vfs, 0);
 	}
 	vfs_stop();
@@ -471,9 +449,8 @@ vfs_start(void)
 void
 vfs_stop(void)
 {
-	for (size_t i = 0; i < SHADOWS_MAX; i++)
-		if (disk.shadows[i].path[0] != '\0')
-			forget(&disk.shadows[i]);
+	files_forget();
 	disk.n_ops = disk.n_failed = disk.fail_len = 0;
 	disk.room_bytes = 0;
+	disk.before_op = NULL;
 }

@@ -1,32 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The same story of thirty batches, each time with another call of the disk going wrong,
- * for a while: the batch is tried again, and in the end everything is there.
+ * The same story of thirty batches, with each call of the disk going wrong in turn, for a while:
+ * the batch is tried again, and in the end everything is there.
  */
 #include "tests/unit/store_chapters.h"
 
+static struct {
+	enum vfs_fault fault;
+	uint32_t len, every;
+} plan;
+
 static void
-fail_once_at(uint32_t n, uint32_t len, enum vfs_fault fault, bool *ret_is_over)
+fail_here(uint32_t n)
+{
+	if (n % plan.every == 0 && fork_point(n))
+		vfs_fail_at(1, plan.len, plan.fault);
+}
+
+/* tell_with_failures -- `len` calls in a row fail, beginning with each, or with every so many. */
+static void
+tell_with_failures(enum vfs_fault fault, uint32_t len, uint32_t every)
 {
 	struct store_progress progress;
 	struct box box;
 	char *found;
 
+	plan.fault = fault;
+	plan.len = len;
+	plan.every = every;
 	box_init(&box);
 	vfs_start();
-	vfs_fail_at(n, len, fault);
+	vfs_before_op(fail_here);
 	if (!open_with_fault(&box)) {
 		vfs_succeed();
-		assert_int_equal(box_open(&box, VFS_NAME), 0);
+		open_again(&box);
 	}
 	tell_all(&box);
 	for (int i = 0; i < 8; i++) { /* patience runs out of its back-off */
 		clock_fake_advance_ms(&box.clock, 1100);
 		store_step(box.store);
 	}
-	*ret_is_over = vfs_n_failed() == 0;
+	assert_int_equal(vfs_n_failed() > 0, branch.is_child);
 	vfs_succeed();
+	vfs_before_op(NULL);
 	clock_fake_advance_ms(&box.clock, 1100);
 	store_step(box.store);
 	progress = box_progress(&box);
@@ -37,6 +54,8 @@ fail_once_at(uint32_t n, uint32_t len, enum vfs_fault fault, bool *ret_is_over)
 	found = box_dump(&box);
 	assert_string_equal(found, chapters[STORY_BATCHES]);
 	free(found);
+	if (branch.is_child)
+		branch_over(&box);
 	box_fini(&box);
 	vfs_stop();
 }
@@ -44,35 +63,25 @@ fail_once_at(uint32_t n, uint32_t len, enum vfs_fault fault, bool *ret_is_over)
 static void
 story__when_any_one_call_of_the_disk_fails__is_told_to_its_end(void **state)
 {
-	bool is_over = false;
-	uint32_t n;
-
 	(void)state;
-	for (n = 1; n < OPS_MAX && !is_over; n++)
-		fail_once_at(n, 1, VFS_IO_ERROR, &is_over);
-	assert_in_range(n, 100, OPS_MAX - 1);
+	tell_with_failures(VFS_IO_ERROR, 1, 1);
+	assert_all_branches_are_well(500);
 }
 
 static void
 story__when_five_calls_in_a_row_fail__is_told_to_its_end(void **state)
 {
-	bool is_over = false;
-
 	(void)state;
-	for (uint32_t n = 1; n < OPS_MAX && !is_over; n += 3)
-		fail_once_at(n, 5, VFS_IO_ERROR, &is_over);
-	assert_true(is_over);
+	tell_with_failures(VFS_IO_ERROR, 5, 3);
+	assert_all_branches_are_well(500 / 3);
 }
 
 static void
 story__when_the_disk_is_full_for_a_while__is_told_to_its_end(void **state)
 {
-	bool is_over = false;
-
 	(void)state;
-	for (uint32_t n = 1; n < OPS_MAX && !is_over; n += 2)
-		fail_once_at(n, 3, VFS_FULL, &is_over);
-	assert_true(is_over);
+	tell_with_failures(VFS_FULL, 3, 2);
+	assert_all_branches_are_well(500 / 2);
 }
 
 static void
@@ -170,18 +179,18 @@ small_batch__that_fails_where_it_is_submitted__is_tried_again_by_the_thread(void
 	vfs_stop();
 }
 
+#define TEST(name) cmocka_unit_test_setup(name, in_the_trunk)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(story__when_any_one_call_of_the_disk_fails__is_told_to_its_end),
-		cmocka_unit_test(story__when_five_calls_in_a_row_fail__is_told_to_its_end),
-		cmocka_unit_test(story__when_the_disk_is_full_for_a_while__is_told_to_its_end),
-		cmocka_unit_test(stalled__while_the_disk_fails__says_why_and_acknowledges_nothing),
-		cmocka_unit_test(
-			small_batch__that_fails_where_it_is_submitted__is_tried_again_by_the_thread),
-		cmocka_unit_test(
-			sync__after_an_io_error__is_not_believed_until_all_is_written_again),
+		TEST(story__when_any_one_call_of_the_disk_fails__is_told_to_its_end),
+		TEST(story__when_five_calls_in_a_row_fail__is_told_to_its_end),
+		TEST(story__when_the_disk_is_full_for_a_while__is_told_to_its_end),
+		TEST(stalled__while_the_disk_fails__says_why_and_acknowledges_nothing),
+		TEST(small_batch__that_fails_where_it_is_submitted__is_tried_again_by_the_thread),
+		TEST(sync__after_an_io_error__is_not_believed_until_all_is_written_again),
 	};
 
 	return cmocka_run_group_tests(tests, write_chapters, burn_chapters);

@@ -11,22 +11,6 @@
 
 static char reserve[128];
 
-static uint64_t
-used_bytes(const struct box *box)
-{
-	static const char *const suffixes[] = {"", "-wal", ".reserve"};
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < array_len(suffixes); i++) {
-		char name[128];
-		struct stat st;
-
-		snprintf(name, sizeof(name), "%s%s", box->path, suffixes[i]);
-		sum += stat(name, &st) == 0 ? (uint64_t)st.st_size : 0;
-	}
-	return sum;
-}
-
 /* setup -- N_OBJECTS objects on a disk that has 32 KiB left. */
 static int
 setup(void **state)
@@ -44,7 +28,8 @@ setup(void **state)
 	clock_fake_advance_ms(&box->clock, 2000);
 	store_step(box->store);
 	snprintf(reserve, sizeof(reserve), "%s.reserve", box->path);
-	vfs_set_room(used_bytes(box) + 32768, reserve);
+	vfs_set_room(1, reserve);
+	vfs_set_room(vfs_used_bytes() + 32768, reserve);
 	*state = box;
 	return 0;
 }
@@ -161,7 +146,7 @@ full_disk__lets_a_master_start_and_go_on_removing(void **state)
 	char *text;
 
 	box_close(box);
-	vfs_set_room(used_bytes(box) + STORE_RESERVE_BYTES, reserve);
+	vfs_set_room(vfs_used_bytes() + STORE_RESERVE_BYTES, reserve);
 	assert_int_equal(box_open(box, VFS_NAME), 0);
 	assert_true(box_progress(box).is_full);
 
@@ -188,54 +173,57 @@ open_full(struct box *box)
 	assert_non_null(strstr(box->why, box->path));
 	assert_non_null(strstr(box->why, r == -ENOSPC ? "full" : "unable to open"));
 	vfs_succeed(); /* somebody makes room */
-	assert_int_equal(box_open(box, VFS_NAME), 0);
+	open_again(box);
 	return false;
 }
 
-/* A start that migrates books of the first version, and one that finds them whole. */
-static bool
-start_on_a_full_disk(uint32_t n, const char *sql, const char *wanted)
+static void
+full_from_here(uint32_t n)
 {
-	struct box box;
-	char *text;
-	bool was_full;
+	if (fork_point(n))
+		vfs_fail_at(1, VFS_FOR_EVER, VFS_FULL);
+}
 
-	box_init(&box);
-	vfs_start();
-	if (sql != NULL) {
-		FILE *file = fopen(box.path, "w");
+static void
+assert_says(struct box *box, const char *wanted)
+{
+	char *text = NULL;
 
-		assert_non_null(file);
-		fclose(file);
-		box_sql(&box, sql_schemas[0].text);
-		box_sql(&box, sql);
-	} else {
-		assert_int_equal(box_open(&box, VFS_NAME), 0);
-		tell_all(&box);
-		box_close(&box);
-	}
-	vfs_fail_at(n, VFS_FOR_EVER, VFS_FULL);
-	(void)open_full(&box);
-	was_full = vfs_n_failed() > 0;
-	vfs_succeed();
-	text = box_dump(&box);
+	assert_int_equal(box_load(box, &text), 0);
 	assert_non_null(strstr(text, wanted));
 	free(text);
-	assert_check_finds_nothing(&box);
-	box_fini(&box);
+	assert_check_finds_nothing(box);
+}
+
+/* start_on_a_full_disk -- open the box, with whatever is in it. */
+static void
+start_on_a_full_disk(struct box *box, const char *wanted)
+{
+	vfs_before_op(full_from_here);
+	(void)open_full(box);
+	assert_int_equal(vfs_n_failed() > 0, branch.is_child);
+	vfs_before_op(NULL);
+	vfs_succeed();
+	assert_says(box, wanted);
+	if (branch.is_child)
+		branch_over(box);
+	box_fini(box);
 	vfs_stop();
-	return was_full;
 }
 
 static void
 start__on_a_disk_full_from_any_write_on__is_refused_or_goes_on__and_loses_nothing(void **state)
 {
-	uint32_t n = 1;
+	struct box box;
 
 	(void)state;
-	while (n < OPS_MAX && start_on_a_full_disk(n, /* sql= */ NULL, chapters[STORY_BATCHES]))
-		n++;
-	assert_in_range(n, 3, OPS_MAX - 1);
+	box_init(&box);
+	vfs_start();
+	assert_int_equal(box_open(&box, VFS_NAME), 0);
+	tell_all(&box);
+	box_close(&box);
+	start_on_a_full_disk(&box, chapters[STORY_BATCHES]);
+	assert_all_branches_are_well(3);
 }
 
 static void
@@ -247,17 +235,49 @@ migration__on_a_disk_full_from_any_write_on__is_all_or_nothing(void **state)
 		"INSERT INTO segment VALUES (7, 1, 42, 1, 1048576, 5, 'box', 'here', 'tcp:1');"
 		"INSERT INTO object VALUES (3, 1, CAST('old' AS BLOB), 600, 5, NULL, NULL);"
 		"INSERT INTO replica VALUES (24, 7, 4096);";
-	uint32_t n = 1;
+	struct box box;
 
 	(void)state;
-	while (n < OPS_MAX && start_on_a_full_disk(n, sql,
-						   "object 3 tenant 1 len 600 at 5 crc 0 0 key old "
-						   "attr \n  on 7: 4096+600\n"))
-		n++;
-	assert_in_range(n, 10, OPS_MAX - 1);
+	box_init(&box);
+	box.config.vfs = VFS_NAME;
+	vfs_start();
+	box_sql(&box, sql_schemas[0].text);
+	box_sql(&box, sql);
+	start_on_a_full_disk(&box, "object 3 tenant 1 len 600 at 5 crc 0 0 key old attr \n"
+				   "  on 7: 4096+600\n");
+	assert_all_branches_are_well(10);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+static void
+story__on_a_disk_full_from_any_write_on__is_told_to_its_end_once_there_is_room(void **state)
+{
+	struct box box;
+
+	(void)state;
+	box_init(&box);
+	box.mend = vfs_succeed;
+	vfs_start();
+	vfs_before_op(full_from_here);
+	(void)open_full(&box);
+	tell_all(&box);
+	assert_int_equal(vfs_n_failed() > 0, branch.is_child);
+	vfs_before_op(NULL);
+	vfs_succeed();
+	clock_fake_advance_ms(&box.clock, 1100);
+	store_step(box.store);
+
+	assert_false(box_progress(&box).is_stalled);
+	assert_int_equal(box_progress(&box).committed, STORY_BATCHES);
+	assert_says(&box, chapters[STORY_BATCHES]);
+	if (branch.is_child)
+		branch_over(&box);
+	box_fini(&box);
+	vfs_stop();
+	assert_all_branches_are_well(500);
+}
+
+#define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define BRANCHING(name) cmocka_unit_test_setup(name, in_the_trunk)
 
 int
 main(void)
@@ -268,9 +288,11 @@ main(void)
 		TEST(full_disk__once_there_is_room_again__has_its_reserve_back),
 		TEST(full_disk__lets_a_master_start_and_go_on_removing),
 		TEST(full_disk__without_a_reserve__stalls_and_says_so_and_loses_nothing),
-		cmocka_unit_test(
+		BRANCHING(
 			start__on_a_disk_full_from_any_write_on__is_refused_or_goes_on__and_loses_nothing),
-		cmocka_unit_test(migration__on_a_disk_full_from_any_write_on__is_all_or_nothing),
+		BRANCHING(
+			story__on_a_disk_full_from_any_write_on__is_told_to_its_end_once_there_is_room),
+		BRANCHING(migration__on_a_disk_full_from_any_write_on__is_all_or_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, write_chapters, burn_chapters);

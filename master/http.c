@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "master/http_page.h"
 #include "transfer/base/err.h"
@@ -175,6 +176,22 @@ on_request(void *arg, struct MHD_Connection *conn, const char *url, const char *
 
 /* ---- life ---- */
 
+/* why_not -- the library does not say why it can't begin: version 1.0 loses errno on its way out.
+ */
+static int
+why_not(const struct sock_addr *addr, int err)
+{
+	int fd, r;
+
+	r = sock_listen(addr, 0, &fd, NULL);
+	if (r == SOCK_E_IN_USE)
+		return HTTP_E_IN_USE;
+	if (r < 0)
+		return err_up(r);
+	close(fd);
+	return err_new(err != 0 ? -err : -ENOMEM);
+}
+
 static int
 start(struct http *http, const struct sock_addr *addr)
 {
@@ -188,7 +205,7 @@ start(struct http *http, const struct sock_addr *addr)
 				 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
 				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_END);
 	if (http->daemon == NULL)
-		return errno == EADDRINUSE ? HTTP_E_IN_USE : err_new(errno != 0 ? -errno : -ENOMEM);
+		return why_not(addr, errno);
 	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT);
 	http->port = info != NULL ? info->port : 0;
 	return 0;

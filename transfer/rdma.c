@@ -35,6 +35,9 @@
 #define SPIN_NS    (30 * NS_PER_MS / 1000)
 #define SPIN_CORES 4
 
+/* A queue pair that is cut off tells so within a second (rdma_conn.c). */
+#define STALL_NS (3 * NS_PER_S)
+
 #define RDMA_E_NOT_ALLOWED (TRANSPORT_E_CANT + 1)
 
 struct waiter {
@@ -531,6 +534,7 @@ transport_rdma_new(struct transport **ret_t)
 		return err_new(-ENOMEM);
 	rdma->base.ops = &rdma_ops;
 	rdma->conns_per_peer = 1;
+	rdma->stall_ns = STALL_NS;
 	rdma->may_spin = sysconf(_SC_NPROCESSORS_ONLN) >= SPIN_CORES;
 	lock_init(&rdma->lock, LOCK_xfer_path);
 	list_init(&rdma->peers);

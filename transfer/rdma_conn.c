@@ -290,6 +290,8 @@ rdma_conn_ring(struct rdma_conn *conn, struct rdma_doorbell *doorbell, uint64_t 
 		return true;
 	if (conn->n_posted == conn->n_retired)
 		conn->busy_ns = now_ns;
+	if (conn->moved_ns == 0)
+		conn->moved_ns = now_ns;
 	doorbell->wrs[n - 1].send_flags |= IBV_SEND_SIGNALED;
 	doorbell->n = 0;
 	e = ibv_post_send(conn->id->qp, doorbell->wrs, &bad);
@@ -390,6 +392,7 @@ note_rate(struct rdma_conn *conn, uint64_t len_bytes, uint64_t now_ns)
 				       conn->bytes_per_ns) /
 				      8;
 	conn->busy_ns = now_ns;
+	conn->moved_ns = conn->out_bytes > 0 ? now_ns : 0;
 }
 
 /* note_seen -- a request came back, well or not. */
@@ -436,6 +439,12 @@ rdma_conn_is_sooner(const struct rdma_conn *conn, const struct rdma_conn *than, 
 {
 	return (double)(conn->out_bytes + len_bytes) * than->bytes_per_ns <
 	       (double)(than->out_bytes + len_bytes) * conn->bytes_per_ns;
+}
+
+bool
+rdma_conn_is_stalled(const struct rdma_conn *conn, uint64_t stall_ns, uint64_t now_ns)
+{
+	return conn->moved_ns != 0 && now_ns > num_add_sat(conn->moved_ns, stall_ns);
 }
 
 /* ---- the end ---- */

@@ -32,6 +32,8 @@
  *    with WIRE_CUT, which does the same.  Otherwise the op is lost, and the master has us fenced.
  *    On iWARP even the completion of a WRITE says only that it is on its way: there the last
  * request of each is a READ of its last byte, and what comes back proves that it has arrived.
+ *    So it is where nothing comes back for long though the device does not complain: on a way with
+ *    much loss it tries again and again.  There the ops go on over TCP, and the way rests.
  * 4. A READ's slices are given back when this side's queue pair is drained and destroyed: from then
  *    on no late answer can be written into them.
  *
@@ -109,6 +111,7 @@ struct rdma_conn {
 	unsigned n_asks;
 	uint64_t out_bytes;  /* of data, under way */
 	uint64_t busy_ns;    /* since when, or when it last got on */
+	uint64_t moved_ns;   /* the same of requests with data alone; 0: there is none */
 	double bytes_per_ns; /* as of late; predicts when more would be done */
 };
 
@@ -163,6 +166,9 @@ bool rdma_conn_show(struct rdma_conn *conn, const struct wire_request *request) 
  */
 bool rdma_conn_poll(struct rdma *rdma, struct rdma_conn *conn, uint64_t now_ns,
 		    bool *ret_moved) MUST_CHECK;
+
+/* rdma_conn_is_stalled -- data is under way, and nothing of it has come back for so long? */
+bool rdma_conn_is_stalled(const struct rdma_conn *conn, uint64_t stall_ns, uint64_t now_ns);
 
 /* rdma_conn_break -- to ERR, and tell the peer.  One that is OPENING goes DOWN at once. */
 void rdma_conn_break(struct rdma_conn *conn);

@@ -430,6 +430,11 @@ turn_up(struct rdma *rdma, struct rdma_group *group, uint64_t now_ns)
 			why = "a bad completion";
 		else if (conn->state == RDMA_UP && !rdma_group_kick(group, conn, now_ns))
 			why = "a request was not taken";
+		else if (conn->state == RDMA_UP &&
+			 rdma_conn_is_stalled(conn, rdma->stall_ns, now_ns)) {
+			why = "nothing comes back";
+			group->has_moved = false; /* so that it rests */
+		}
 	}
 	for (size_t i = 1; i < rdma->conns_per_peer && why == NULL; i++)
 		if (group->conns[i].state == RDMA_DOWN && !group->conns[i].was_tried)

@@ -110,6 +110,7 @@ struct rdma {
 	unsigned n_closing; /* of those, being completed right now */
 	unsigned n_busy, n_orphans;
 	bool is_stopped, may_spin;
+	uint64_t stall_ns; /* data that has not come back for so long has stalled */
 	unsigned conns_per_peer;
 	struct slab moves;
 	struct rdma_nic nics[RDMA_NICS_MAX];

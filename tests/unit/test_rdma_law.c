@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "transfer/rdma_group.h"
+
 #define SOON_NS (30 * NS_PER_MS)
 
 /* ---- rights ---- */
@@ -273,6 +275,40 @@ write__left_to_tcp__has_those_under_way_cut_first(void **state)
 }
 
 static void
+way__on_which_nothing_comes_back__is_left_to_tcp_long_before_the_deadline(void **state)
+{
+	struct world *w = world_over(&calm, true);
+	struct token write = token_for(w->lent, TOKEN_WRITE), read = token_for(w->lent, TOKEN_READ);
+	struct transport *t, *tcp;
+	uint8_t bytes[100], back[100] = {0};
+
+	(void)state;
+	engine_target_unref(w->engine, take(&w->target));
+	engine_free(take(&w->engine));
+	assert_int_equal(engine_new(clock_real(), &w->engine), 0);
+	assert_int_equal(transport_rdma_new(&t) + transport_tcp_new(&tcp), 0);
+	container_of(t, struct rdma, base)->stall_ns = SOON_NS;
+	engine_add(w->engine, &t);
+	engine_add(w->engine, &tcp);
+	world_target(w, serve_endpoint(w->serve));
+	memset(bytes, 7, sizeof(bytes));
+	assert_int_equal(move(w, OP_WRITE, &write, back, 1), OP_DONE); /* opens it */
+	fake_hold(true); /* the device goes on trying, and says nothing */
+
+	assert_int_equal(move(w, OP_WRITE, &write, bytes, sizeof(bytes)), OP_DONE);
+
+	assert_int_equal(counts_of(w).n_broken, 1);
+	assert_int_equal(counts_of(w).n_passed, 1);
+	fake_hold(false);
+	while (fake_n_in_fabric() > 0)
+		clock_sleep_ms(clock_real(), 1);
+	assert_int_equal(fake_counts().n_late, 0);
+	assert_int_equal(move(w, OP_READ, &read, back, sizeof(back)), OP_DONE);
+	assert_memory_equal(back, bytes, sizeof(bytes));
+	world_end(w);
+}
+
+static void
 provider__gone__loses_ops_soon(void **state)
 {
 	struct world *w = world_over(&calm, true);
@@ -439,6 +475,8 @@ main(void)
 		cmocka_unit_test(token__of_the_past__ends_its_connection),
 		cmocka_unit_test(cable__that_is_out__leaves_reads_and_writes_to_tcp),
 		cmocka_unit_test(write__left_to_tcp__has_those_under_way_cut_first),
+		cmocka_unit_test(
+			way__on_which_nothing_comes_back__is_left_to_tcp_long_before_the_deadline),
 		cmocka_unit_test(provider__gone__loses_ops_soon),
 		cmocka_unit_test(engine__freed_with_ops_under_way__cancels_them),
 		cmocka_unit_test(machine__without_a_device__uses_tcp),

@@ -276,14 +276,11 @@ get_move(struct tiffin_client *client, struct fetch *fetch, uint64_t until_ns)
 
 /* look -- ask where they are.  The answer lives in ask. */
 static int
-look(struct tiffin_client *client, struct ask *ask, struct fetch *fetches, size_t n,
-     uint64_t until_ns)
+look(struct ask *ask, struct fetch *fetches, size_t n, uint64_t until_ns)
 {
 	struct rec_key_only one, *keys = &one;
 	struct msg_get_replica_list msg = {.n_keys = (uint32_t)n};
 	struct rep_get_replica_list rep;
-	uint64_t cluster_id;
-	uint32_t joins = 0;
 	int r;
 
 	if (n > 1)
@@ -293,7 +290,6 @@ look(struct tiffin_client *client, struct ask *ask, struct fetch *fetches, size_
 	for (size_t i = 0; i < n; i++)
 		keys[i].key = span_of(fetches[i].key, strlen(fetches[i].key));
 	msg.keys = keys;
-	(void)get_hot_cluster(client, &joins);
 	r = ask_call(ask, MSG_get_replica_list, msg_get_replica_list_encode(&ask->payload, &msg),
 		     until_ns);
 	if (keys != &one)
@@ -304,10 +300,9 @@ look(struct tiffin_client *client, struct ask *ask, struct fetch *fetches, size_
 	r = ask_read(ask, rep_get_replica_list_decode(ask->reply.payload, ask->reply.arena, &rep));
 	if (r == 0)
 		r = ask_count(ask, rep.n_objects, n);
-	cluster_id = get_hot_cluster(client, &joins);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		fetches[i].place = &rep.objects[i];
-		fetches[i].cluster_id = cluster_id;
+		fetches[i].cluster_id = ask->reply.cluster_id;
 		fetches[i].asked_ns = ask->asked_ns;
 	}
 	return r;
@@ -423,7 +418,7 @@ close_lease(struct tiffin_client *client, struct fetch *fetch, struct kept *kept
 
 /* keep_all -- keep their leases alive, when so much is to be moved.  NULL: short, or no memory. */
 static struct kept *
-keep_all(struct tiffin_client *client, struct fetch *fetches, size_t n)
+keep_all(struct tiffin_client *client, const struct ask *ask, struct fetch *fetches, size_t n)
 {
 	uint64_t len_bytes = 0;
 	struct kept *kept;
@@ -437,7 +432,7 @@ keep_all(struct tiffin_client *client, struct fetch *fetches, size_t n)
 	for (size_t i = 0; kept != NULL && i < n; i++)
 		if (fetches[i].place->status == STATUS_OK)
 			lease_keeper_add(&client->lease_keeper, &kept[i], fetches[i].key,
-					 fetches[i].place, fetches[i].asked_ns);
+					 fetches[i].place, ask);
 	return kept;
 }
 
@@ -450,7 +445,7 @@ get_some(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 	int r;
 
 	ask_init(&ask, client);
-	r = look(client, &ask, fetches, n, until_ns);
+	r = look(&ask, fetches, n, until_ns);
 	if (n > 1 && ask.has_reply && ask.reply.status == STATUS_TOO_MANY) {
 		/* The answer would have been too long: two halves. */
 		r = get_some(client, fetches, n / 2, until_ns);
@@ -463,7 +458,7 @@ get_some(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 		fetches[i].may_retry = fetches[i].is_away = false;
 		judge(&fetches[i]);
 	}
-	kept = keep_all(client, fetches, n);
+	kept = keep_all(client, &ask, fetches, n);
 	move_all(client, fetches, n, until_ns);
 	fail_over(client, fetches, n, until_ns);
 	for (size_t i = 0; i < n; i++)

@@ -3,19 +3,6 @@
 
 #include "core/hot_cache.h"
 
-uint64_t
-get_hot_cluster(struct tiffin_client *client, uint32_t *joins)
-{
-	struct link_session session;
-	uint32_t before = *joins;
-
-	if (client->hot == NULL)
-		return 0;
-	client->link->ops->session(client->link, &session);
-	*joins = session.n_joins;
-	return session.n_joins == before ? session.cluster_id : 0;
-}
-
 static struct hot_object
 object_of(const struct fetch *fetch)
 {

@@ -6,14 +6,6 @@
 
 #include "core/get.h"
 
-/*
- * get_hot_cluster -- whose object ids an answer tells: look before the question and after it.
- *
- * joins    [in, out] 0 before; then what it was then.
- * result:  the cluster's id; 0: not known, for the master may have become another in between.
- */
-uint64_t get_hot_cluster(struct tiffin_client *client, uint32_t *joins);
-
 /* get_hot_take -- the bytes of a fetch, if they are here.  needs: place, cluster_id are set. */
 bool get_hot_take(struct tiffin_client *client, const struct fetch *fetch);
 

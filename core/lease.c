@@ -45,7 +45,7 @@ lease_free(struct tiffin_lease *lease)
 /* keep -- the master has granted one.  0 or TIFFIN_E_*. */
 static int
 keep(struct tiffin_lease *lease, struct held *held, const char *key,
-     const struct rec_object_place *place, uint64_t asked_ns)
+     const struct rec_object_place *place, const struct ask *ask)
 {
 	char shown[128];
 
@@ -58,7 +58,7 @@ keep(struct tiffin_lease *lease, struct held *held, const char *key,
 		lease_keeper_release(lease->client, place->object_id, place->lease_id);
 		return why_no_memory();
 	}
-	lease_keeper_add(&lease->client->lease_keeper, &held->kept, held->key, place, asked_ns);
+	lease_keeper_add_version(&lease->client->lease_keeper, &held->kept, held->key, place, ask);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ take_some(struct tiffin_lease *lease, size_t from, const char *const *keys, size
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (results[i] == 0)
 			results[i] = keep(lease, &lease->held[from + i], keys[i],
-					  &rep.objects[at++], ask.asked_ns);
+					  &rep.objects[at++], &ask);
 	return r;
 }
 

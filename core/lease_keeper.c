@@ -56,23 +56,42 @@ end_of(uint64_t asked_ns, uint32_t lease_ms)
 	return num_add_sat(asked_ns, lease_ms * NS_PER_MS);
 }
 
-void
-lease_keeper_add(struct lease_keeper *keeper, struct kept *kept, const char *key,
-		 const struct rec_object_place *place, uint64_t asked_ns)
+static void
+add(struct lease_keeper *keeper, struct kept *kept, uint64_t until_ns)
 {
-	*kept = (struct kept){.key = key,
-			      .object_id = place->object_id,
-			      .lease_id = place->lease_id,
-			      .lease_ms = place->lease_ms,
-			      .shape = lease_shape(place)};
 	list_link_init(&kept->at);
-	atomic_init(&kept->until_ns, end_of(asked_ns, place->lease_ms));
+	atomic_init(&kept->until_ns, until_ns);
 	atomic_init(&kept->is_lost, false);
 
 	lock_take(&keeper->lock);
 	kept->serial = keeper->next_serial++;
 	list_push_back(&keeper->kept, &kept->at);
 	lock_drop(&keeper->lock);
+}
+
+void
+lease_keeper_add_version(struct lease_keeper *keeper, struct kept *kept, const char *key,
+			 const struct rec_object_place *place, const struct ask *ask)
+{
+	*kept = (struct kept){.key = key,
+			      .object_id = place->object_id,
+			      .lease_id = place->lease_id,
+			      .lease_ms = place->lease_ms,
+			      .cluster_id = ask->reply.cluster_id};
+	add(keeper, kept, end_of(ask->asked_ns, place->lease_ms));
+}
+
+void
+lease_keeper_add(struct lease_keeper *keeper, struct kept *kept, const char *key,
+		 const struct rec_object_place *place, const struct ask *ask)
+{
+	*kept = (struct kept){.key = key,
+			      .object_id = place->object_id,
+			      .lease_id = place->lease_id,
+			      .lease_ms = place->lease_ms,
+			      .cluster_id = ask->reply.cluster_id,
+			      .shape = lease_shape(place)};
+	add(keeper, kept, end_of(ask->asked_ns, place->lease_ms));
 }
 
 void
@@ -146,7 +165,7 @@ lease_keeper_release(struct tiffin_client *client, uint64_t object_id, uint32_t 
 
 /* What is needed of a kept lease while the lock is not held. */
 struct due {
-	uint64_t serial, object_id, shape;
+	uint64_t serial, object_id, cluster_id, shape;
 	uint32_t lease_id;
 	char key[TIFFIN_KEY_MAX + 1];
 };
@@ -187,8 +206,11 @@ take_due(struct lease_keeper *keeper, uint64_t *after, struct due *ret_due)
 
 		if (n == RENEW_MAX || kept->serial <= *after || !is_due(kept, now))
 			continue;
-		ret_due[n] = (struct due){kept->serial, kept->object_id, kept->shape,
-					  kept->lease_id, ""};
+		ret_due[n] = (struct due){.serial = kept->serial,
+					  .object_id = kept->object_id,
+					  .cluster_id = kept->cluster_id,
+					  .shape = kept->shape,
+					  .lease_id = kept->lease_id};
 		strncpy(ret_due[n].key, kept->key, TIFFIN_KEY_MAX);
 		n++;
 	}
@@ -255,6 +277,15 @@ lose(struct lease_keeper *keeper, const struct due *due)
 	lock_drop(&keeper->lock);
 }
 
+/* is_same -- that version, at the places by which it is read. */
+static bool
+is_same(const struct due *due, const struct ask *ask, const struct rec_object_place *place)
+{
+	return ask->reply.cluster_id == due->cluster_id && place->status == STATUS_OK &&
+	       place->object_id == due->object_id &&
+	       (due->shape == 0 || lease_shape(place) == due->shape);
+}
+
 /* look_again -- the lease is not known any more: is the object still the same? */
 static void
 look_again(struct tiffin_client *client, const struct due *due, uint64_t until_ns)
@@ -276,8 +307,7 @@ look_again(struct tiffin_client *client, const struct due *due, uint64_t until_n
 	place = &rep.objects[0];
 	if (place->status == STATUS_NOT_COMPLETE || place->status == STATUS_UNAVAILABLE)
 		return; /* its provider is away, or the master is starting: not decided yet */
-	if (place->status == STATUS_OK && place->object_id == due->object_id &&
-	    lease_shape(place) == due->shape) {
+	if (is_same(due, &ask, place)) {
 		go_on(&client->lease_keeper, due, place, ask.asked_ns);
 		return;
 	}

@@ -9,8 +9,9 @@
  *
  * When the master does not know a lease any more (it was restarted, or the line was cut for too
  * long) the object is looked up again.  The same id at the same places is proof that its bytes
- * were never given to anybody else in between: ids are never used twice and bytes never change.
- * So the lease goes on.  Anything else: lost for good.
+ * were never given to anybody else in between: ids are never used twice within a cluster and bytes
+ * never change.  So the lease goes on.  Anything else: this lease is lost; who reads by it may look
+ * for the same version elsewhere (view.c).
  *
  * Leases given back are told in one request for many, at the next tick at the latest.
  *
@@ -27,6 +28,7 @@
 
 #define RELEASES_MAX 128
 
+struct ask;
 struct tiffin_client;
 
 /* One lease that is kept alive; embedded by who needs it. */
@@ -37,7 +39,8 @@ struct kept {
 	uint64_t object_id;
 	uint32_t lease_id;
 	uint32_t lease_ms;
-	uint64_t shape;            /* lease_shape() of its replicas */
+	uint64_t cluster_id;       /* whose object id it is */
+	uint64_t shape;            /* lease_shape() of its replicas; 0: wherever they lie */
 	_Atomic uint64_t until_ns; /* only the keeper writes it; a late look sees an earlier end */
 	atomic_bool is_lost;       /* set once */
 };
@@ -62,10 +65,14 @@ uint64_t lease_shape(const struct rec_object_place *place);
 /*
  * lease_keeper_add -- keep this lease from now on.
  *
- * needs:   place came with an answer asked for at asked_ns; kept and key stay put until removed.
+ * needs:   place came with the answer in ask; kept and key stay put until removed.
  */
 void lease_keeper_add(struct lease_keeper *keeper, struct kept *kept, const char *key,
-		      const struct rec_object_place *place, uint64_t asked_ns);
+		      const struct rec_object_place *place, const struct ask *ask);
+
+/* lease_keeper_add_version -- the same for who reads nothing by it: wherever its copies lie. */
+void lease_keeper_add_version(struct lease_keeper *keeper, struct kept *kept, const char *key,
+			      const struct rec_object_place *place, const struct ask *ask);
 
 /* lease_keeper_remove -- keep it no longer, and give it back to the master in time. */
 void lease_keeper_remove(struct tiffin_client *client, struct kept *kept);

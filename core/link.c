@@ -48,6 +48,7 @@ link_reply_init(struct link_reply *reply)
 {
 	reply->status = STATUS_OK;
 	reply->is_repeat = false;
+	reply->cluster_id = 0;
 	reply->payload = (struct cursor){0};
 	reply->arena = &reply->arena_own;
 	if (spare.is_full) {

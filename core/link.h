@@ -44,6 +44,8 @@ struct link_reply {
 	uint32_t status; /* enum status, of the whole request */
 	bool is_repeat;  /* the request had gone out before, over a connection that broke: it may
 			    have  been carried out then, by a master that has forgotten it */
+	uint64_t cluster_id; /* of the master that answered: its object ids are meant; 0: not known
+			      */
 	struct cursor payload;
 	struct buf bytes;    /* the frame it came in */
 	struct arena *arena; /* for decoding; freed with the reply */

@@ -478,8 +478,9 @@ TIFFIN_API void tiffin_list_close(struct tiffin_list *list);
 /*
  * tiffin_view_open -- pin one version of an object and read it at leisure.
  *
- * Its lease is kept alive until tiffin_view_close().  Should it be lost all the same (the master
- * was away for too long, the last copy is gone), every later read gives TIFFIN_E_LEASE or
+ * Its lease is kept alive until tiffin_view_close().  When a copy is lost, or moves, reads go on
+ * from another one of the same version.  Should the version be lost all the same (replaced while
+ * the master was away, the last copy gone), every later read gives TIFFIN_E_LEASE or
  * TIFFIN_E_UNREACHABLE, never other bytes.
  */
 TIFFIN_API int tiffin_view_open(struct tiffin_client *client, const char *key,
@@ -500,7 +501,8 @@ TIFFIN_API int tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes,
  * tiffin_view_borrow -- the bytes themselves, where a copy lies on this host.  No copying at all.
  *
  * gives:  *ret_bytes and *ret_len_bytes: the longest run that begins at offset; read-only; valid
- * until tiffin_view_close() as long as tiffin_view_check() says 0 after the last look.
+ * until tiffin_view_close(), or given back before, as long as tiffin_view_check() says 0 after the
+ * last look.
  *
  * Errors: TIFFIN_E_NOT_FOUND: no copy on this host, use tiffin_view_read().
  */
@@ -508,8 +510,19 @@ TIFFIN_API int tiffin_view_borrow(struct tiffin_view *view, uint64_t offset_byte
 				  const void **ret_bytes, uint64_t *ret_len_bytes);
 
 /* tiffin_view_check -- tell whether the lease holds.  0: what was seen was right.  TIFFIN_E_LEASE:
- * throw it away. */
+ * throw it away.  It says so, too, when the copy that was borrowed is there no more, until all that
+ * was borrowed is given back. */
 TIFFIN_API int tiffin_view_check(struct tiffin_view *view);
+
+/*
+ * tiffin_view_return -- so many of the runs that were borrowed are looked at no more.
+ *
+ * Whoever borrows for a moment, and reads on when that copy is lost, gives each run back;
+ * tiffin_view_close() gives back the rest.
+ *
+ * Errors: TIFFIN_E_INVALID: so many are not borrowed.
+ */
+TIFFIN_API int tiffin_view_return(struct tiffin_view *view, uint64_t n_borrows);
 
 /* ---- writing piece by piece ---------------------------------------------------- */
 

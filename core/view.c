@@ -1,30 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * A version of an object under a lease that is kept alive.  Where it lies stands in the master's
- * answer, which is kept as it came; the lease keeper makes sure that it stays true.
+/* A version of an object under a lease that is kept alive, and read where the master says it lies.
  */
 #include <string.h>
 
-#include "core/ask.h"
 #include "core/get.h"
-#include "core/statuses.h"
 #include "core/register.h"
+#include "core/stand.h"
 #include "core/why.h"
 #include "transfer/base/num.h"
 
-#define VIEW_MAGIC 0x74766965u
-
-struct tiffin_view {
-	unsigned magic;
-	struct tiffin_client *client;
-	char *key;
-	struct ask ask; /* place lives in its reply */
-	const struct rec_object_place *place;
-	struct kept kept;
-	struct spot
-		*_Atomic borrowed[REPLICAS_MAX]; /* set once: mapped as long as the view is open */
-};
+#define TRIES_MAX 4 /* stands that one read tries */
 
 /* enter -- the door of every call on a view. */
 static int
@@ -35,70 +21,16 @@ enter(const struct tiffin_view *view)
 	return client_enter(view->client);
 }
 
-static int
-check(const struct tiffin_view *view)
-{
-	char shown[128];
-
-	if (kept_holds(&view->kept, view->client->clock))
-		return 0;
-	return why_set(TIFFIN_E_LEASE, "\"%s\": the lease on it is over",
-		       why_key(shown, sizeof(shown), view->key, strlen(view->key)));
-}
-
-/* refresh -- a lease that ran out may still be won back: the object may be just the same. */
-static int
-refresh(struct tiffin_view *view)
-{
-	if (check(view) == 0)
-		return 0;
-	lease_keeper_renew(view->client);
-	return check(view);
-}
+/* ---- open, close ------------------------------------------------------------------- */
 
 static void
 view_free(struct tiffin_view *view)
 {
-	for (size_t i = 0; i < REPLICAS_MAX; i++)
-		spot_unref(atomic_load(&view->borrowed[i]));
-	ask_fini(&view->ask);
+	stand_end(view);
+	lock_fini(&view->lock);
 	free(view->key);
 	view->magic = 0;
 	free(view);
-}
-
-/* look -- where is it?  0 or TIFFIN_E_*. */
-static int
-look(struct tiffin_view *view, uint64_t until_ns)
-{
-	struct rec_key_only key = {span_of(view->key, strlen(view->key))};
-	struct msg_get_replica_list msg = {.n_keys = 1, .keys = &key};
-	struct ask *ask = &view->ask;
-	struct rep_get_replica_list rep;
-	char shown[128];
-	int r;
-
-	for (;;) {
-		ask_again(ask);
-		r = ask_call(ask, MSG_get_replica_list,
-			     msg_get_replica_list_encode(&ask->payload, &msg), until_ns);
-		if (r == 0)
-			r = ask_read(ask, rep_get_replica_list_decode(ask->reply.payload,
-								      ask->reply.arena, &rep));
-		if (r == 0)
-			r = ask_count(ask, rep.n_objects, 1);
-		if (r != 0)
-			return r;
-		if (rep.objects[0].status != STATUS_NOT_COMPLETE ||
-		    !client_settling(view->client, true) || !client_pause(view->client, until_ns))
-			break;
-	}
-	view->place = &rep.objects[0];
-	if (view->place->status == STATUS_OK)
-		return 0;
-	return why_set(statuses_code(view->place->status), "\"%s\": %s",
-		       why_key(shown, sizeof(shown), view->key, strlen(view->key)),
-		       status_meaning(view->place->status));
 }
 
 static int
@@ -112,17 +44,15 @@ open_view(struct tiffin_client *client, const char *key, struct tiffin_view **re
 	view = calloc(1, sizeof(*view));
 	if (view == NULL)
 		return why_no_memory();
-	ask_init(&view->ask, client);
+	lock_init(&view->lock, LOCK_core_view);
 	view->client = client;
 	view->key = strdup(key);
-	r = view->key == NULL ? why_no_memory() : look(view, client_until(client));
+	r = view->key == NULL ? why_no_memory() : stand_first(view);
 	if (r != 0) {
 		view_free(view);
 		return r;
 	}
 	view->magic = VIEW_MAGIC;
-	lease_keeper_add(&client->lease_keeper, &view->kept, view->key, view->place,
-			 view->ask.asked_ns);
 	*ret_view = view;
 	return 0;
 }
@@ -143,37 +73,84 @@ tiffin_view_close(struct tiffin_view *view)
 {
 	if (view == NULL || view->magic != VIEW_MAGIC)
 		return;
-	lease_keeper_remove(view->client, &view->kept);
 	view_free(view);
 }
 
 void
 tiffin_view_stat(const struct tiffin_view *view, struct tiffin_stat *ret_stat)
 {
-	*ret_stat = (struct tiffin_stat){.object_id = view->place->object_id,
-					 .len_bytes = view->place->len_bytes,
-					 .crc = view->place->crc,
-					 .has_crc = view->place->has_crc != 0,
-					 .n_replicas = view->place->n_replicas};
+	*ret_stat = view->stat;
 }
+
+/* ---- read ---------------------------------------------------------------------------- */
 
 /*
  * move -- from the nearest copy that can be had.
  *
  * When none can, each segment is asked for once more: a fence may just have cut our connections, or
- * a provider have come back elsewhere.  The version is the same as long as the lease holds.
+ * a provider have come back elsewhere.
  */
 static int
-move(struct tiffin_view *view, struct fetch *fetch)
+move(struct tiffin_view *view, const struct stand *stand, struct fetch *fetch)
 {
 	struct tiffin_client *client = view->client;
 	int r = get_move(client, fetch, client_until(client));
 
-	if (r != TIFFIN_E_UNREACHABLE || refresh(view) != 0)
+	if (r != TIFFIN_E_UNREACHABLE || !stand_holds(view, stand))
 		return r;
-	for (uint32_t i = 0; i < view->place->n_replicas; i++)
-		where_drop(&client->where, view->place->replicas[i].segment_id);
+	for (uint32_t i = 0; i < stand->place->n_replicas; i++)
+		where_drop(&client->where, stand->place->replicas[i].segment_id);
 	return get_move(client, fetch, client_until(client));
+}
+
+/* read_by -- one try.  0, TIFFIN_E_*; *ret_again: by another stand it may go. */
+static int
+read_by(struct tiffin_view *view, struct stand *stand, struct fetch *fetch, bool *ret_again)
+{
+	const struct rec_object_place *place = stand->place;
+	char shown[128];
+	bool has_moved;
+	int r = 0;
+
+	*ret_again = false;
+	fetch->key = view->key;
+	fetch->place = place;
+	fetch->len_bytes = 0;
+	if (fetch->offset_bytes < place->len_bytes) {
+		fetch->len_bytes = num_min(place->len_bytes - fetch->offset_bytes,
+					   get_slices_len(fetch->slices, fetch->n_slices));
+		r = move(view, stand, fetch);
+	}
+	if ((r == 0 || r == TIFFIN_E_CHECKSUM) && !stand_holds(view, stand)) {
+		*ret_again = atomic_load(&stand->kept.is_lost);
+		return stand_over(view); /* other bytes are no surprise then */
+	}
+	if (r != TIFFIN_E_UNREACHABLE)
+		return r;
+	if (stand_look_again(view, stand, &has_moved) != 0)
+		return TIFFIN_E_LEASE;
+	*ret_again = has_moved;
+	return *ret_again ? r
+			  : why_set(r, "\"%s\": none of its copies can be reached",
+				    why_key(shown, sizeof(shown), view->key, strlen(view->key)));
+}
+
+static int
+read_view(struct tiffin_view *view, struct fetch *fetch)
+{
+	bool again = true;
+	int r = 0;
+
+	for (int tries = 0; again && tries < TRIES_MAX; tries++) {
+		struct stand *stand;
+
+		r = stand_use(view, &stand);
+		if (r != 0)
+			return r;
+		r = read_by(view, stand, fetch, &again);
+		stand_drop(view, stand);
+	}
+	return r;
 }
 
 int
@@ -189,41 +166,37 @@ tiffin_view_read(struct tiffin_view *view, uint64_t offset_bytes, const struct i
 	if (r == 0)
 		r = register_check(view->client, slices, n_slices);
 	if (r == 0)
-		r = refresh(view);
-	if (r == 0 && offset_bytes < view->place->len_bytes) {
-		fetch.key = view->key;
-		fetch.place = view->place;
-		fetch.len_bytes = num_min(view->place->len_bytes - offset_bytes,
-					  get_slices_len(slices, n_slices));
-		r = move(view, &fetch);
-	}
-	if (r == 0) {
-		r = refresh(view); /* did it hold until the last byte? */
-	} else if (r == TIFFIN_E_CHECKSUM && refresh(view) != 0) {
-		r = TIFFIN_E_LEASE; /* other bytes are no surprise then */
-	}
+		r = read_view(view, &fetch);
 	r = client_leave(view->client, r);
 	if (r == 0 && ret_len_bytes != NULL)
 		*ret_len_bytes = fetch.len_bytes;
 	return r;
 }
 
-/* spot_of -- the replica's segment, kept until the view is closed.  NULL: not to be had. */
-static struct spot *
-spot_of(struct tiffin_view *view, size_t i)
-{
-	const struct rec_replica *replica = &view->place->replicas[i];
-	struct spot *spot = atomic_load(&view->borrowed[i]), *none = NULL;
+/* ---- borrow -------------------------------------------------------------------------- */
 
+/* spot_of -- the replica's segment, kept by the stand.  NULL: not to be had. */
+static struct spot *
+spot_of(struct tiffin_view *view, struct stand *stand, size_t i)
+{
+	const struct rec_replica *replica = &stand->place->replicas[i];
+	struct spot *spot, *mine;
+
+	lock_take(&view->lock);
+	spot = stand->borrowed[i];
+	lock_drop(&view->lock);
 	if (spot != NULL)
 		return spot;
 	if (where_find(view->client, replica->segment_id, replica->segment_epoch,
-		       client_until(view->client), &spot) != 0)
+		       client_until(view->client), &mine) != 0)
 		return NULL;
-	if (atomic_compare_exchange_strong(&view->borrowed[i], &none, spot))
-		return spot;
-	spot_unref(spot);
-	return none;
+	lock_take(&view->lock);
+	if (stand->borrowed[i] == NULL)
+		stand->borrowed[i] = take(&mine);
+	spot = stand->borrowed[i];
+	lock_drop(&view->lock);
+	spot_unref(mine);
+	return spot;
 }
 
 /* run_at -- the run of bytes of one replica that begins at offset. */
@@ -250,10 +223,9 @@ run_at(const struct rec_replica *replica, uint64_t len_bytes, uint64_t offset_by
 }
 
 static int
-borrow(struct tiffin_view *view, uint64_t offset_bytes, const void **ret_bytes,
-       uint64_t *ret_len_bytes)
+borrow(struct tiffin_view *view, struct stand *stand, uint64_t offset_bytes, struct iovec *ret_run)
 {
-	const struct rec_object_place *place = view->place;
+	const struct rec_object_place *place = stand->place;
 	struct rec_extent run;
 	const void *base;
 
@@ -262,40 +234,105 @@ borrow(struct tiffin_view *view, uint64_t offset_bytes, const void **ret_bytes,
 
 		if (!run_at(&place->replicas[i], place->len_bytes, offset_bytes, &run))
 			continue;
-		spot = spot_of(view, i);
+		spot = spot_of(view, stand, i);
 		if (spot == NULL ||
 		    !num_range_fits(run.offset_bytes, run.len_bytes, spot->target->desc.size_bytes))
 			continue;
 		if (engine_map(view->client->engine, spot->target, &spot->token, &base) != 0)
 			continue;
-		*ret_bytes = (const uint8_t *)base + run.offset_bytes;
-		*ret_len_bytes = run.len_bytes;
+		ret_run->iov_base = (uint8_t *)(uintptr_t)base + run.offset_bytes;
+		ret_run->iov_len = run.len_bytes;
 		return 0;
 	}
 	return why_set(TIFFIN_E_NOT_FOUND, "no copy of it lies on this host");
+}
+
+/* borrow_by -- counted only if the stand is still the one to read by. */
+static int
+borrow_by(struct tiffin_view *view, struct stand *stand, uint64_t offset_bytes,
+	  struct iovec *ret_run, bool *ret_again)
+{
+	int r;
+
+	*ret_again = false;
+	if (offset_bytes >= stand->place->len_bytes)
+		return why_set(TIFFIN_E_INVALID, "offset %lu is beyond the end at %lu",
+			       offset_bytes, stand->place->len_bytes);
+	r = borrow(view, stand, offset_bytes, ret_run);
+	if (r != 0)
+		return r;
+	lock_take(&view->lock);
+	*ret_again = view->now != stand;
+	view->n_borrows += !*ret_again;
+	lock_drop(&view->lock);
+	return 0;
 }
 
 int
 tiffin_view_borrow(struct tiffin_view *view, uint64_t offset_bytes, const void **ret_bytes,
 		   uint64_t *ret_len_bytes)
 {
+	struct iovec run = {NULL, 0};
+	bool again = true;
 	int r = enter(view);
 
 	if (r != 0)
 		return r;
-	r = refresh(view);
-	if (r == 0 && offset_bytes >= view->place->len_bytes)
-		r = why_set(TIFFIN_E_INVALID, "offset %lu is beyond the end at %lu", offset_bytes,
-			    view->place->len_bytes);
-	if (r == 0)
-		r = borrow(view, offset_bytes, ret_bytes, ret_len_bytes);
+	for (int tries = 0; r == 0 && again && tries < TRIES_MAX; tries++) {
+		struct stand *stand;
+
+		r = stand_use(view, &stand);
+		if (r != 0)
+			break;
+		r = borrow_by(view, stand, offset_bytes, &run, &again);
+		stand_drop(view, stand);
+	}
+	if (r == 0 && again)
+		r = stand_over(view);
+	if (r == 0) {
+		*ret_bytes = run.iov_base;
+		*ret_len_bytes = run.iov_len;
+	}
+	return client_leave(view->client, r);
+}
+
+int
+tiffin_view_return(struct tiffin_view *view, uint64_t n_borrows)
+{
+	int r = enter(view);
+
+	if (r != 0)
+		return r;
+	lock_take(&view->lock);
+	if (n_borrows > view->n_borrows)
+		r = why_set(TIFFIN_E_INVALID, "more is given back than was borrowed");
+	else
+		view->n_borrows -= n_borrows;
+	if (view->n_borrows == 0) {
+		view->has_lost_bytes = false;
+		stand_free_former(view);
+	}
+	lock_drop(&view->lock);
 	return client_leave(view->client, r);
 }
 
 int
 tiffin_view_check(struct tiffin_view *view)
 {
+	struct stand *stand;
+	bool has_lost_bytes;
 	int r = enter(view);
 
-	return r != 0 ? r : client_leave(view->client, refresh(view));
+	if (r != 0)
+		return r;
+	r = stand_use(view, &stand);
+	if (r == 0) {
+		lock_take(&view->lock);
+		has_lost_bytes = view->has_lost_bytes;
+		lock_drop(&view->lock);
+		stand_drop(view, stand);
+		if (has_lost_bytes)
+			r = why_set(TIFFIN_E_LEASE, "the copy that was borrowed is there no more");
+	}
+	return client_leave(view->client, r);
 }

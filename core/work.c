@@ -150,7 +150,7 @@ status_of(int r)
 struct round {
 	struct tiffin_client *client;
 	uint8_t *buf;
-	uint64_t asked_ns;
+	const struct ask *ask; /* that fetched it */
 	struct writing_era era;
 	uint32_t write_lease_ms;
 };
@@ -163,17 +163,17 @@ carry_out(const struct round *round, const struct rec_work *work, struct rec_wor
 						.replicas = work->to[0].replicas,
 						.n_replicas = work->to[0].n_replicas,
 						.write_lease_ms = round->write_lease_ms,
-						.asked_ns = round->asked_ns};
+						.asked_ns = round->ask->asked_ns};
 	struct errand errand = {.client = round->client,
 				.from = &work->from[0],
-				.asked_ns = round->asked_ns,
+				.asked_ns = round->ask->asked_ns,
 				.buf = round->buf};
 	int r;
 
 	memcpy(errand.key, work->key.at, work->key.len);
 	moves_init(&errand.moves);
 	lease_keeper_add(&round->client->lease_keeper, &errand.kept, errand.key, errand.from,
-			 round->asked_ns);
+			 round->ask);
 	r = writing_init(&errand.writing, round->client, &granted,
 			 client_tick_until(round->client));
 	if (r == 0)
@@ -260,7 +260,7 @@ run_round(struct tiffin_client *client, uint8_t *buf)
 			     rep_fetch_tasks_decode(ask.reply.payload, ask.reply.arena, &rep));
 	if (r != 0)
 		return false;
-	round.asked_ns = ask.asked_ns;
+	round.ask = &ask;
 	round.write_lease_ms = rep.write_lease_ms;
 	for (uint32_t i = 0; i < rep.n_works; i++)
 		if (is_whole(&rep.works[i]))

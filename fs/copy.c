@@ -19,6 +19,7 @@ struct piece {
 	struct fs_pin *pin; /* a reference, or NULL: they were read into this thread's buffer */
 	struct iovec slices[RUNS_MAX];
 	size_t n;
+	size_t n_borrowed; /* of the pin; 0: they are in a buffer of ours */
 	uint64_t len_bytes;
 };
 
@@ -55,6 +56,7 @@ borrow_piece(struct fs_place from, uint64_t len_bytes, struct piece *piece)
 	r = fs_pin_borrow(pin, from.at_bytes, len_bytes, piece->slices, RUNS_MAX, &piece->n);
 	if (r < 0)
 		return r;
+	piece->n_borrowed = piece->n;
 	if (piece->n == 0)
 		r = read_piece(from, len_bytes, piece);
 	for (size_t i = 0; piece->len_bytes == 0 && i < piece->n; i++)
@@ -130,6 +132,8 @@ fs_copy(struct fs *fs, struct fs_place from, struct fs_place to, uint64_t len_by
 		r = take_piece(fs, from, len_bytes - n, &piece);
 		if (r == 0 && piece.len_bytes > 0)
 			r = put_piece(fs, to, &piece);
+		if (piece.n_borrowed > 0)
+			fs_pin_return(piece.pin, piece.n_borrowed);
 		fs_pin_unref(piece.pin);
 		if (r == 1) {
 			r = 0;

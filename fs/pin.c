@@ -50,21 +50,12 @@ fs_pin_unref(struct fs_pin *pin)
 	free(pin);
 }
 
-/* judge -- a lost lease is lost for good; another failure may pass. */
-static int
-judge(struct fs_pin *pin, int code)
-{
-	if (code == TIFFIN_E_LEASE)
-		atomic_store(&pin->is_lost, true);
-	return fs_errno(code);
-}
-
 int
 fs_pin_check(struct fs_pin *pin)
 {
 	if (atomic_load(&pin->is_lost))
 		return -EIO;
-	return judge(pin, tiffin_view_check(pin->view));
+	return fs_errno(tiffin_view_check(pin->view));
 }
 
 int
@@ -73,7 +64,7 @@ fs_pin_read(struct fs_pin *pin, uint64_t offset_bytes, const struct iovec *slice
 {
 	if (atomic_load(&pin->is_lost))
 		return -EIO;
-	return judge(pin, tiffin_view_read(pin->view, offset_bytes, slice, 1, ret_len_bytes));
+	return fs_errno(tiffin_view_read(pin->view, offset_bytes, slice, 1, ret_len_bytes));
 }
 
 int
@@ -94,20 +85,30 @@ fs_pin_borrow(struct fs_pin *pin, uint64_t offset_bytes, uint64_t len_bytes,
 		uint64_t run_bytes;
 
 		r = tiffin_view_borrow(pin->view, offset_bytes, &bytes, &run_bytes);
-		if (r == TIFFIN_E_NOT_FOUND || (r == 0 && (n == n_max || run_bytes == 0))) {
+		if (r < 0 || n == n_max || run_bytes == 0) {
+			fs_pin_return(pin, n + (r == 0));
 			*ret_n = 0;
-			return 0;
+			return r == TIFFIN_E_NOT_FOUND ? 0 : fs_errno(r);
 		}
-		if (r < 0)
-			return judge(pin, r);
-
 		run_bytes = run_bytes < left ? run_bytes : left;
 		ret_slices[n++] = (struct iovec){(void *)(uintptr_t)bytes, run_bytes};
 		offset_bytes += run_bytes;
 		left -= run_bytes;
 	}
+	r = fs_pin_check(pin);
+	if (r < 0) {
+		fs_pin_return(pin, n);
+		return r;
+	}
 	*ret_n = n;
-	return fs_pin_check(pin);
+	return 0;
+}
+
+void
+fs_pin_return(struct fs_pin *pin, size_t n)
+{
+	if (n > 0)
+		(void)tiffin_view_return(pin->view, n); /* else they are given back at the end */
 }
 
 /* ---- sums ---- */

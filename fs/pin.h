@@ -31,7 +31,8 @@ struct fs_pin {
 	struct tiffin_view *view;
 	struct tiffin_stat stat; /* id, length and sum; no attributes */
 	_Atomic uint32_t n_refs;
-	_Atomic bool is_lost;   /* never becomes false again; an old value costs one more look */
+	_Atomic bool is_lost;   /* its bytes are wrong; never becomes false again, and an old value
+				   costs   one more look */
 	_Atomic bool is_summed; /* the same: nothing left to sum */
 	struct lock lock;       /* LOCK_fs_pin: what follows */
 	size_t n_runs;
@@ -52,13 +53,16 @@ int fs_pin_read(struct fs_pin *pin, uint64_t offset_bytes, const struct iovec *s
 /*
  * fs_pin_borrow -- where the bytes lie, up to n_max pieces and len_bytes in all.
  *
- * gives:   *ret_n pieces; 0: none lie on this host.
+ * gives:   *ret_n pieces, until fs_pin_return(); 0: none lie on this host.
  * result:  0 or -errno.
  */
 int fs_pin_borrow(struct fs_pin *pin, uint64_t offset_bytes, uint64_t len_bytes,
 		  struct iovec *ret_slices, size_t n_max, size_t *ret_n) MUST_CHECK;
 
-/* fs_pin_check -- does the lease still hold?  0 or -EIO, from then on for ever. */
+/* fs_pin_return -- n of the pieces that were borrowed are looked at no more. */
+void fs_pin_return(struct fs_pin *pin, size_t n);
+
+/* fs_pin_check -- does the lease still hold, and all that is borrowed lie there?  0 or -EIO. */
 int fs_pin_check(struct fs_pin *pin) MUST_CHECK;
 
 /* fs_pin_sum -- these bytes were seen.  0; -EIO: all have been, and they are not what was put. */

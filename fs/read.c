@@ -29,13 +29,16 @@ reply_borrowed(fuse_req_t req, struct fs_node *node, struct fs_pin *pin, uint64_
 		return 1;
 	if (fs->opts->verify_local)
 		r = fs_pin_sum(pin, off, slices, n);
-	if (r < 0)
+	if (r < 0) {
+		fs_pin_return(pin, n);
 		return r;
+	}
 
 	/* With the reply req is gone, and the node may be: the kernel can close and forget it. */
 	fuse_reply_iov(req, slices, (int)n);
 	if (fs_pin_check(pin) < 0)
 		fs_invalidate_ino(fs->invalidate, ino);
+	fs_pin_return(pin, n);
 	return 0;
 }
 

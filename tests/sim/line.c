@@ -198,6 +198,7 @@ answer(struct line *line, const struct frame *frame, const uint8_t *bytes, size_
 		abort();
 	call->reply->status = mine.status;
 	call->reply->is_repeat = call->was_sent;
+	call->reply->cluster_id = line->session.cluster_id;
 	call->reply->payload = mine.payload;
 	finish(call, 0);
 }

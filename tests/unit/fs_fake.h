@@ -40,6 +40,7 @@ static struct {
 	int fail_code;         /* what fail_call gives; 0: nothing fails */
 	const char *fail_call; /* "stat", "put_write", ... */
 	bool has_no_borrow, has_lost_leases;
+	_Atomic uint64_t n_borrowed; /* runs of views, not given back */
 	void (*on_change)(void *arg, int change, const char *key, uint64_t object_id);
 	void *on_change_arg;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};

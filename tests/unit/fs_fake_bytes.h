@@ -57,8 +57,17 @@ tiffin_view_borrow(struct tiffin_view *view, uint64_t offset_bytes, const void *
 {
 	if (fake.has_no_borrow)
 		return TIFFIN_E_NOT_FOUND;
+	fake.n_borrowed++;
 	*ret_bytes = view->value->bytes + offset_bytes;
 	*ret_len_bytes = view->value->len_bytes - offset_bytes;
+	return 0;
+}
+
+int
+tiffin_view_return(struct tiffin_view *view, uint64_t n_borrows)
+{
+	(void)view;
+	fake.n_borrowed -= n_borrows;
 	return 0;
 }
 

@@ -105,21 +105,181 @@ lease_on_an_object_that_was_replaced__is_lost_for_good(void **state)
 	tiffin_view_close(view);
 }
 
+/* The master was restarted: it knows no lease.  From now on copy i of the object lies elsewhere. */
 static void
-lease_on_an_object_that_moved__is_lost(void **state)
+move_copy(struct world *w, size_t i, const char *bytes)
+{
+	struct rec_extent *extent = &w->objects[0].replicas[i].extents[0];
+	uint8_t *at = w->lents[w->objects[0].replicas[i].segment]->bytes;
+
+	memset(at + extent->offset_bytes, 'x', extent->len_bytes); /* somebody else's by now */
+	extent->offset_bytes += 4096;
+	memcpy(at + extent->offset_bytes, bytes, extent->len_bytes);
+}
+
+static void
+forget(struct world *w)
+{
+	w->forgets_leases = true;
+	clock_fake_advance_ms(&w->clock, WORLD_LEASE_MS);
+}
+
+static void
+view_of_an_object_that_moved__goes_on_where_it_lies_now(void **state)
 {
 	struct world *w = *state;
 	struct tiffin_view *view;
 
 	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
 	view = open_view(w, "a");
-	w->forgets_leases = true;
-	w->objects[0].replicas[0].extents[0].offset_bytes += 4096;
-	clock_fake_advance_ms(&w->clock, WORLD_LEASE_MS);
+	forget(w);
+	move_copy(w, 0, "bytes");
+
+	assert_int_equal(tiffin_view_check(view), 0);
+	assert_int_equal(read_view(view, 0, 5), 0);
+	assert_memory_equal(seen, "bytes", 5);
+	tiffin_view_close(view);
+}
+
+static void
+view_of_an_object_that_lost_one_of_its_copies__goes_on_with_the_other(void **state)
+{
+	struct world *w = *state;
+	struct tiffin_view *view;
+	const uint8_t *first;
+
+	assert_int_equal(world_put(w, "a", "bytes", 5, 2), 0);
+	view = open_view(w, "a");
+	forget(w);
+	first = w->lents[w->objects[0].replicas[0].segment]->bytes;
+	memset((uint8_t *)(uintptr_t)first + w->objects[0].replicas[0].extents[0].offset_bytes, 'x',
+	       5);
+	w->objects[0].replicas[0] = w->objects[0].replicas[1];
+	w->objects[0].n_replicas = 1;
+
+	for (int i = 0; i < 4; i++) {
+		memset(seen, 0, sizeof(seen));
+		assert_int_equal(read_view(view, 0, 5), 0);
+		assert_memory_equal(seen, "bytes", 5);
+	}
+	assert_int_equal(tiffin_view_check(view), 0);
+	tiffin_view_close(view);
+	client_tick(w->client);
+	assert_int_equal(w->n_released, 2); /* those of both looks; the first is not known */
+}
+
+static bool has_moved;
+
+static void
+move_in_mid_read(struct world *w, uint16_t type)
+{
+	if (type != MSG_query_segment || has_moved)
+		return;
+	has_moved = true;
+	forget(w);
+	move_copy(w, 0, "bytes");
+}
+
+static void
+bytes_read_while_the_object_moved__are_read_again(void **state)
+{
+	struct world *w = *state;
+	struct tiffin_view *view;
+
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	where_drop(&w->client->where, w->lents[0]->segment_id);
+	w->objects[0].crc = 0; /* so that the sum does not tell */
+	view = open_view(w, "a");
+	has_moved = false;
+	w->on_call = move_in_mid_read; /* its lease was good when the read began */
+
+	assert_int_equal(read_view(view, 0, 3), 0);
+	assert_true(has_moved);
+	assert_memory_equal(seen, "byt", 3);
+	w->on_call = NULL;
+	tiffin_view_close(view);
+}
+
+static void
+borrowed_bytes_whose_copy_moved__are_void__while_reads_go_on(void **state)
+{
+	struct world *w = *state;
+	struct tiffin_view *view;
+	const void *bytes;
+	uint64_t len;
+
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	view = open_view(w, "a");
+	assert_int_equal(tiffin_view_borrow(view, 0, &bytes, &len), 0);
+	forget(w);
+	move_copy(w, 0, "bytes");
 
 	assert_int_equal(tiffin_view_check(view), TIFFIN_E_LEASE);
-
+	assert_int_equal(read_view(view, 0, 5), 0);
+	assert_memory_equal(seen, "bytes", 5);
+	assert_int_equal(tiffin_view_check(view), TIFFIN_E_LEASE);
+	assert_int_equal(tiffin_view_return(view, 2), TIFFIN_E_INVALID);
+	assert_int_equal(tiffin_view_return(view, 1), 0);
+	assert_int_equal(tiffin_view_check(view), 0);
+	assert_int_equal(tiffin_view_borrow(view, 0, &bytes, &len), 0);
+	assert_memory_equal(bytes, "bytes", 5);
+	assert_int_equal(tiffin_view_check(view), 0);
 	tiffin_view_close(view);
+}
+
+static void
+borrowed_bytes__while_another_copy_is_lost__stay(void **state)
+{
+	struct world *w = *state;
+	struct tiffin_view *view;
+	const void *bytes;
+	uint64_t len;
+
+	assert_int_equal(world_put(w, "a", "bytes", 5, 2), 0);
+	view = open_view(w, "a");
+	assert_int_equal(tiffin_view_borrow(view, 0, &bytes, &len), 0);
+	forget(w);
+	move_copy(w, 1, "bytes");
+
+	assert_int_equal(tiffin_view_check(view), 0);
+	assert_memory_equal(bytes, "bytes", 5);
+	tiffin_view_close(view);
+}
+
+static void
+object_of_the_same_id__in_another_cluster__is_another(void **state)
+{
+	struct world *w = *state;
+	struct tiffin_view *view;
+
+	w->session.cluster_id = 77;
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	view = open_view(w, "a");
+	forget(w);
+	w->session.cluster_id = 78; /* fresh books at the same address */
+
+	assert_int_equal(tiffin_view_check(view), TIFFIN_E_LEASE);
+	assert_int_equal(read_view(view, 0, 5), TIFFIN_E_LEASE);
+	w->session.cluster_id = 77;
+	assert_int_equal(tiffin_view_check(view), TIFFIN_E_LEASE); /* for good */
+	tiffin_view_close(view);
+}
+
+static void
+lease_without_a_view__goes_on_wherever_the_copies_lie(void **state)
+{
+	struct world *w = *state;
+	struct tiffin_lease *lease;
+	int result;
+
+	assert_int_equal(world_put(w, "a", "bytes", 5, 1), 0);
+	assert_int_equal(
+		tiffin_lease_take(w->client, (const char *const[]){"a"}, 1, &result, &lease), 0);
+	forget(w);
+	move_copy(w, 0, "bytes");
+	client_tick(w->client);
+	assert_int_equal(tiffin_lease_check(lease, 0), 0);
+	tiffin_lease_drop(lease);
 }
 
 static void
@@ -215,7 +375,13 @@ main(void)
 		world_test(many_kept_leases__are_renewed_in_few_requests_and_each_goes_on),
 		world_test(lease_that_the_master_forgot__goes_on_when_the_object_is_the_same),
 		world_test(lease_on_an_object_that_was_replaced__is_lost_for_good),
-		world_test(lease_on_an_object_that_moved__is_lost),
+		world_test(view_of_an_object_that_moved__goes_on_where_it_lies_now),
+		world_test(view_of_an_object_that_lost_one_of_its_copies__goes_on_with_the_other),
+		world_test(bytes_read_while_the_object_moved__are_read_again),
+		world_test(borrowed_bytes_whose_copy_moved__are_void__while_reads_go_on),
+		world_test(borrowed_bytes__while_another_copy_is_lost__stay),
+		world_test(object_of_the_same_id__in_another_cluster__is_another),
+		world_test(lease_without_a_view__goes_on_wherever_the_copies_lie),
 		world_test(lease__while_the_master_is_away__is_not_given_up_before_it_is_over),
 		world_test(closed_view__gives_its_lease_back),
 		world_test(releases__are_told_in_one_request_for_many),

@@ -449,6 +449,7 @@ toy_call(struct link *link, uint16_t type, const struct buf *payload, uint64_t u
 	} else {
 		ret_reply->status = toy_serve(w, type, in, ret_reply->arena, &ret_reply->bytes);
 	}
+	ret_reply->cluster_id = w->session.cluster_id;
 	ret_reply->payload.at = buf_first(&ret_reply->bytes);
 	ret_reply->payload.end = buf_behind(&ret_reply->bytes);
 	return 0;

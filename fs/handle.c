@@ -67,21 +67,50 @@ show_pinned(struct fs *fs, struct fs_node *node, const char *key, const struct f
 }
 
 /*
+ * follow -- a reader got the node of a path just before another file took that path.
+ *
+ * Had he come a moment later he had got that file: so he gets it, in the node that he has.  The
+ * kernel looks a path up anew but once, and where files are replaced all the time that may not do.
+ */
+static int
+follow(struct fs *fs, struct fs_node *node)
+{
+	char key[FS_KEY_ROOM];
+	struct fs_pin *pin;
+	int r;
+
+	if (node->n_opens > 0)
+		return -ESTALE;
+	fs_node_key(&fs->nodes, node, key);
+	r = fs_pin_open(fs->client, key, fs->opts->verify != 0, &pin);
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	r = show_pinned(fs, node, key, pin);
+	if (r < 0)
+		fs_pin_unref(pin);
+	else
+		node->pin = pin;
+	return r;
+}
+
+/*
  * pin_newest -- what the master has now.
  *
  * -ESTALE makes the kernel look the path up anew: the node stands for an older version, and
  * somebody has that open.
  */
 static int
-pin_newest(struct fs *fs, struct fs_node *node)
+pin_newest(struct fs *fs, struct fs_node *node, bool is_writer)
 {
 	struct fs_version shown;
 	char key[FS_KEY_ROOM];
 	struct fs_pin *pin;
 	int r;
 
+	if (!fs_node_is_linked(&fs->nodes, node) && node->pin != NULL)
+		return 0;
 	if (!fs_node_is_linked(&fs->nodes, node))
-		return node->pin != NULL ? 0 : -ESTALE;
+		return is_writer ? -ESTALE : follow(fs, node);
 
 	fs_node_key(&fs->nodes, node, key);
 	fs_node_shown(&fs->nodes, node, &shown);
@@ -130,7 +159,7 @@ ready(struct fs *fs, struct fs_node *node, int flags)
 					   node->work.put != NULL ? &node->work.attr : &shown.attr,
 					   TIFFIN_REPLACE);
 	}
-	return node->work.put != NULL ? 0 : pin_newest(fs, node);
+	return node->work.put != NULL ? 0 : pin_newest(fs, node, is_writer);
 }
 
 /* settle -- after a handle has gone, or never came. */

@@ -7,6 +7,8 @@
 #include "fs/errno.h"
 #include "fs/work.h"
 
+#define RACES_MAX 8
+
 /* What the master says of a name. */
 struct answer {
 	struct tiffin_stat stat;
@@ -115,6 +117,17 @@ fs_look_file(struct fs *fs, struct fs_node *node, struct fs_version *ret_version
 		return 0;
 	}
 	return node->n_opens > 0 ? 0 : -ESTALE;
+}
+
+bool
+fs_look_again(struct fs *fs, const struct fs_node *node, int r, unsigned *n_races)
+{
+	assert(lock_held(&node->lock));
+
+	/* Who has it open goes on with his version: the kernel looks the path up anew for others.
+	 */
+	return r == -ESTALE && node->n_opens == 0 && fs_node_is_linked(&fs->nodes, node) &&
+	       ++*n_races < RACES_MAX;
 }
 
 int

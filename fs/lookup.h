@@ -48,4 +48,14 @@ void fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *stat, int to_set,
 		   struct fuse_file_info *fi);
 
+/*
+ * fs_look_again -- r says that another version has taken the path while this one was being changed:
+ * is it worth trying once more?
+ *
+ * n_races  [in, out] 0 at first; a path that changes all the time is given up in the end.
+ *
+ * needs:   the node's lock.
+ */
+bool fs_look_again(struct fs *fs, const struct fs_node *node, int r, unsigned *n_races);
+
 #endif

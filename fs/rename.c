@@ -319,6 +319,9 @@ rename_step(struct fs *fs, const struct fs_step *from, const struct fs_step *to,
 		return -EINVAL; /* the keys below can't all change places at once */
 	if (r < 0)
 		return r;
+	if (from->kind == to->kind && strcmp(from->file, to->file) == 0 &&
+	    strcmp(from->dir, to->dir) == 0)
+		return is_noreplace ? -EEXIST : 0; /* another mount made the kernel look twice */
 	if (r == 1) {
 		if (from->kind == FS_PATH_PIECE || to->kind != FS_PATH_PLAIN)
 			return -EXDEV; /* mv(1) copies, file by file */

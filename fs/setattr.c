@@ -79,6 +79,7 @@ static int
 set_file(fuse_req_t req, struct fs_node *node, const struct stat *stat, int to_set)
 {
 	struct fs *fs = fs_of(req);
+	unsigned n_races = 0;
 	int r = 0;
 
 	assert(lock_held(&node->lock));
@@ -98,7 +99,12 @@ set_file(fuse_req_t req, struct fs_node *node, const struct stat *stat, int to_s
 		node->work.is_dirty = true;
 		return node->n_writers > 0 ? 0 : fs_work_commit(fs, node);
 	}
-	return (to_set & KEPT) == 0 ? 0 : set_published(fs, node, stat, to_set);
+	if ((to_set & KEPT) == 0)
+		return 0;
+	do {
+		r = set_published(fs, node, stat, to_set);
+	} while (fs_look_again(fs, node, r, &n_races));
+	return r;
 }
 
 static int

@@ -207,13 +207,27 @@ fs_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 /* ---- set and remove ---- */
 
+/*
+ * is_past -- another file took the path just before: that was done to the one before, and nobody
+ * can ask any more whether it was.
+ */
+static bool
+is_past(struct fs *fs, const struct fs_node *node)
+{
+	return !node->is_dir && node->n_opens == 0 && node->work.put == NULL &&
+	       !fs_node_is_linked(&fs->nodes, node);
+}
+
 static int
 set_user(struct fs *fs, struct fs_node *node, const char *name, struct iovec value, int flags)
 {
 	struct fs_version version;
 	struct fs_xattrs list;
-	int r = fetch(fs, node, &version, &list);
+	int r;
 
+	if (is_past(fs, node))
+		return 0;
+	r = fetch(fs, node, &version, &list);
 	if (r == 0)
 		r = fs_xattrs_set(&list, name, value.iov_base, value.iov_len, flags);
 	return r < 0 ? r : keep(fs, node, &version, &list);
@@ -228,11 +242,14 @@ fs_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *val
 	struct iovec bytes = {(void *)(uintptr_t)value, size};
 	struct fs *fs = fs_of(req);
 	int r = judge(fs, name);
+	unsigned n_races = 0;
 
 	if (r == 0) {
 		lock_take(&node->lock);
-		r = inside != NULL ? fs_inside_set(fs, node, inside, value, size)
-				   : set_user(fs, node, name + strlen(USER), bytes, flags);
+		do {
+			r = inside != NULL ? fs_inside_set(fs, node, inside, value, size)
+					   : set_user(fs, node, name + strlen(USER), bytes, flags);
+		} while (fs_look_again(fs, node, r, &n_races));
 		lock_drop(&node->lock);
 	}
 	fs_reply(req, r);
@@ -243,8 +260,11 @@ remove_user(struct fs *fs, struct fs_node *node, const char *name)
 {
 	struct fs_version version;
 	struct fs_xattrs list;
-	int r = fetch(fs, node, &version, &list);
+	int r;
 
+	if (is_past(fs, node))
+		return 0;
+	r = fetch(fs, node, &version, &list);
 	if (r == 0)
 		r = fs_xattrs_remove(&list, name);
 	return r < 0 ? r : keep(fs, node, &version, &list);
@@ -257,11 +277,14 @@ fs_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 	const char *inside = below(name, FS_INSIDE_PREFIX);
 	struct fs *fs = fs_of(req);
 	int r = judge(fs, name);
+	unsigned n_races = 0;
 
 	if (r == 0) {
 		lock_take(&node->lock);
-		r = inside != NULL ? fs_inside_set(fs, node, inside, "none", strlen("none"))
-				   : remove_user(fs, node, name + strlen(USER));
+		do {
+			r = inside != NULL ? fs_inside_set(fs, node, inside, "none", strlen("none"))
+					   : remove_user(fs, node, name + strlen(USER));
+		} while (fs_look_again(fs, node, r, &n_races));
 		lock_drop(&node->lock);
 	}
 	fs_reply(req, r);

@@ -12,6 +12,8 @@
 #include "fs/pin.h"
 #include "transfer/base/log.h"
 
+#define RACES_MAX 8
+
 /* ---- pins ---- */
 
 int
@@ -61,9 +63,19 @@ show_pinned(struct fs *fs, struct fs_node *node, const char *key, const struct f
 	if (r < 0 || stat.object_id != pin->stat.object_id)
 		return -ESTALE; /* changed again */
 	fs_look_version(fs, &stat, &newest);
-	fs_node_show(&fs->nodes, node, &newest);
-	fs_invalidate_attr_now(fs, node);
+	fs_look_show(fs, node, &newest);
 	return 0;
+}
+
+/* gone -- no object is there: it was removed, or a directory has the name, which the kernel will
+ * find. */
+static int
+gone(struct fs *fs, const char *key)
+{
+	struct tiffin_stat stat = {0};
+	int r = tiffin_stat(fs->client, key, &stat, /* attr_buf= */ NULL);
+
+	return r == TIFFIN_E_NOT_FOUND && !stat.is_prefix ? -ENOENT : -ESTALE;
 }
 
 /*
@@ -77,19 +89,23 @@ follow(struct fs *fs, struct fs_node *node)
 {
 	char key[FS_KEY_ROOM];
 	struct fs_pin *pin;
-	int r;
+	int r = -ESTALE;
 
-	if (node->n_opens > 0)
-		return -ESTALE;
 	fs_node_key(&fs->nodes, node, key);
-	r = fs_pin_open(fs->client, key, fs->opts->verify != 0, &pin);
-	if (r < 0)
-		return r == -ENOENT ? -ESTALE : r;
-	r = show_pinned(fs, node, key, pin);
-	if (r < 0)
-		fs_pin_unref(pin);
-	else
-		node->pin = pin;
+	for (int tries = 0; tries < RACES_MAX && r == -ESTALE; tries++) {
+		r = fs_pin_open(fs->client, key, fs->opts->verify != 0, &pin);
+		if (r < 0)
+			return r == -ENOENT ? gone(fs, key) : r;
+		if (!fs_look_may_show(fs, node, pin->stat.object_id)) {
+			fs_pin_unref(pin);
+			return -ESTALE;
+		}
+		r = show_pinned(fs, node, key, pin);
+		if (r < 0)
+			fs_pin_unref(pin);
+		else
+			node->pin = pin;
+	}
 	return r;
 }
 
@@ -118,9 +134,11 @@ pin_newest(struct fs *fs, struct fs_node *node, bool is_writer)
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	if (pin->stat.object_id != shown.object_id) {
-		if (node->n_opens > 0)
+		r = -ESTALE;
+		if (fs_look_may_show(fs, node, pin->stat.object_id))
+			r = show_pinned(fs, node, key, pin);
+		else
 			fs_node_detach(&fs->nodes, node);
-		r = node->n_opens > 0 ? -ESTALE : show_pinned(fs, node, key, pin);
 	}
 	if (r < 0 || node->pin != NULL) {
 		fs_pin_unref(pin);
@@ -248,6 +266,7 @@ fs_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (r == 0 && (fi->flags & O_TRUNC) != 0)
 		fs_killpriv(req, node);
 	if (r == 0) {
+		fs_look_settle(fs, node);
 		node->n_opens++;
 		node->n_writers += handle->is_writer;
 		fi->keep_cache = fs_node_keep_pages(&fs->nodes, node);

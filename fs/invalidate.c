@@ -237,8 +237,15 @@ fs_invalidate_ino(struct fs_invalidate *inv, uint64_t ino)
 }
 
 void
-fs_invalidate_attr_now(struct fs *fs, struct fs_node *node)
+fs_invalidate_attr_now(struct fs *fs, const struct fs_node *node)
 {
 	if (fs->session != NULL)
 		fuse_lowlevel_notify_inval_inode(fs->session, fs_nodes_id(&fs->nodes, node), -1, 0);
+}
+
+void
+fs_invalidate_all_now(struct fs *fs, const struct fs_node *node)
+{
+	if (fs->session != NULL)
+		fuse_lowlevel_notify_inval_inode(fs->session, fs_nodes_id(&fs->nodes, node), 0, 0);
 }

@@ -47,6 +47,14 @@ void fs_invalidate_ino(struct fs_invalidate *inv, uint64_t ino);
 void fs_invalidate_some(struct fs_invalidate *inv);
 
 /* fs_invalidate_attr_now -- forget the attributes alone.  Never waits; any operation may call. */
-void fs_invalidate_attr_now(struct fs *fs, struct fs_node *node);
+void fs_invalidate_attr_now(struct fs *fs, const struct fs_node *node);
+
+/*
+ * fs_invalidate_all_now -- the same, and its pages: two who open it now may go on in another order
+ * than they were answered, and the first answer alone says that what is there is old.
+ *
+ * needs:   nobody has the node open, or this would wait for pages that wait for us.
+ */
+void fs_invalidate_all_now(struct fs *fs, const struct fs_node *node);
 
 #endif

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "fs/errno.h"
+#include "fs/invalidate.h"
 #include "fs/work.h"
 
-#define RACES_MAX 8
+#define RACES_MAX    8
+#define UNDER_WAY_NS (10 * NS_PER_S)
 
 /* What the master says of a name. */
 struct answer {
@@ -63,18 +65,56 @@ fs_look_version(struct fs *fs, const struct tiffin_stat *stat, struct fs_version
 		ret_version->attr.kind = FS_ATTR_FILE;
 }
 
-/* adopt -- the node shows this version from now on.  false: it is open and stands for another. */
+/* is_recent -- may an answer of then still be under way to the kernel? */
 static bool
-adopt(struct fs *fs, struct fs_node *node, const struct fs_version *version)
+is_recent(const struct fs *fs, uint64_t at_ns)
+{
+	return at_ns != 0 && clock_ns(fs->clock) < at_ns + UNDER_WAY_NS;
+}
+
+bool
+fs_look_may_show(struct fs *fs, const struct fs_node *node, uint64_t object_id)
 {
 	struct fs_version shown;
 
 	assert(lock_held(&node->lock));
 
 	fs_node_shown(&fs->nodes, node, &shown);
-	if (node->n_opens > 0 && shown.object_id != 0 && shown.object_id != version->object_id)
-		return false;
+	return shown.object_id == 0 || shown.object_id == object_id ||
+	       (node->n_opens == 0 && !is_recent(fs, node->set_ns));
+}
+
+void
+fs_look_show(struct fs *fs, struct fs_node *node, const struct fs_version *version)
+{
+	struct fs_version shown;
+
+	assert(lock_held(&node->lock));
+
+	fs_node_shown(&fs->nodes, node, &shown);
 	fs_node_show(&fs->nodes, node, version);
+	if (shown.object_id != 0 && shown.object_id != version->object_id) {
+		node->changed_ns = clock_ns(fs->clock);
+		fs_invalidate_all_now(fs, node); /* not open, so no page waits for us */
+	}
+}
+
+void
+fs_look_settle(struct fs *fs, const struct fs_node *node)
+{
+	assert(lock_held(&node->lock));
+
+	if (node->n_opens == 0 && is_recent(fs, node->changed_ns))
+		fs_invalidate_attr_now(fs, node);
+}
+
+/* adopt -- the node shows this version from now on.  false: it has to go on with the one before. */
+static bool
+adopt(struct fs *fs, struct fs_node *node, const struct fs_version *version)
+{
+	if (!fs_look_may_show(fs, node, version->object_id))
+		return false;
+	fs_look_show(fs, node, version);
 	return true;
 }
 

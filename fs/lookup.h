@@ -58,4 +58,20 @@ void fs_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *stat, int to_set
  */
 bool fs_look_again(struct fs *fs, const struct fs_node *node, int r, unsigned *n_races);
 
+/*
+ * What was answered may be under way to the kernel for a while, and is not taken up in the order in
+ * which it was answered: the length of one version must not be taken for that of another.
+ *
+ * fs_look_may_show  may this inode stand for that version from now on?  Not while it is open; nor
+ * just after its attributes were set here, for that answer is believed unconditionally.
+ * fs_look_show      it does.
+ * fs_look_settle    it is being opened: what the kernel may know of another version it forgets, and
+ *                   what is under way is then too old for it.
+ *
+ * needs:   the node's lock.
+ */
+bool fs_look_may_show(struct fs *fs, const struct fs_node *node, uint64_t object_id);
+void fs_look_show(struct fs *fs, struct fs_node *node, const struct fs_version *version);
+void fs_look_settle(struct fs *fs, const struct fs_node *node);
+
 #endif

@@ -73,6 +73,8 @@ struct fs_node {
 	struct fs_work work;
 	struct fs_pin *pin;
 	uint32_t n_opens, n_writers;
+	uint64_t set_ns;     /* when its attributes were set here last; 0: never */
+	uint64_t changed_ns; /* when it came to stand for another version last; 0: never */
 };
 
 #define FS_CHANGES 1024 /* a power of two */

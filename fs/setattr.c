@@ -150,6 +150,7 @@ fs_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *stat, int to_set,
 	} else {
 		lock_take(&node->lock);
 		r = set_file(req, node, stat, to_set);
+		node->set_ns = clock_ns(fs->clock);
 		if (r == 0)
 			r = fs_look_file(fs, node, &version);
 		else if (node->n_writers == 0)

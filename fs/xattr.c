@@ -35,8 +35,12 @@ fetch(struct fs *fs, struct fs_node *node, struct fs_version *ret_version,
 	fs_node_key(&fs->nodes, node, key);
 	if (node->is_dir && (key[0] == '\0' || fs_path_is_piece(key)))
 		return -EOPNOTSUPP; /* no object could keep them */
-	if (!node->is_dir && node->work.put == NULL && !fs_node_is_linked(&fs->nodes, node))
-		return -ESTALE;
+	if (!node->is_dir && node->work.put == NULL && !fs_node_is_linked(&fs->nodes, node)) {
+		if (node->n_opens > 0)
+			return -ESTALE;
+		*ret_version = (struct fs_version){0}; /* it has gone just now: its successor's */
+		return fs_xattrs_fetch(fs->client, key, /* object_id= */ 0, ret_list);
+	}
 
 	r = node->is_dir ? fs_look_dir(fs, key, ret_version) : fs_look_file(fs, node, ret_version);
 	if (r < 0)

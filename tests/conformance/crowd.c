@@ -3,7 +3,7 @@
 /*
  * crowd -- many processes do to the same few names whatever programs do, at one or several mounts.
  *
- *      crowd SEED WORKERS CALLS DIR...
+ *      crowd SEED WORKERS CALLS FILES DIR...
  *
  * A file tells its own length and bytes, so whoever reads one can say whether it is whole:
  *
@@ -32,7 +32,6 @@
 #include "tests/conformance/chance.h"
 
 #define N_DIRS      3
-#define N_FILES     6
 #define N_LOCKS     2
 #define LEN_MAX     ((size_t)300000)
 #define WORKERS_MAX 64
@@ -50,7 +49,8 @@ struct shared {
 };
 
 struct worker {
-	size_t number, n_workers, n_dirs;
+	size_t number, n_workers, n_dirs,
+		n_files; /* files: in each directory, the fewer the hotter */
 	const char *dir;
 	uint64_t chance;
 	struct shared *shared;
@@ -67,8 +67,8 @@ fail(const struct worker *w, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	fprintf(stderr, "worker %zu at %s: %s (errno %s)\n", w->number, w->dir, text,
-		strerrorname_np(error));
+	fprintf(stderr, "worker %zu pid %d at %s: %s (errno %s)\n", w->number, getpid(), w->dir,
+		text, strerrorname_np(error));
 	atomic_store(&w->shared->has_failed, 1);
 	_exit(1);
 }
@@ -118,7 +118,7 @@ some_file(struct worker *w)
 {
 	size_t dir = any(w, N_DIRS);
 
-	return path_of(w, "d%zu/f%zu", dir, any(w, N_FILES));
+	return path_of(w, "d%zu/f%zu", dir, any(w, w->n_files));
 }
 
 /* ---- files that tell what they are ---- */
@@ -184,10 +184,22 @@ judge_map(const struct worker *w, int fd, size_t len, const char *path)
 	munmap(map, len);
 }
 
+/* open_newest -- the kernel looks a path up anew once; replaced twice at another mount meanwhile,
+ * it is ESTALE. */
+static int
+open_newest(const struct worker *w, const char *path)
+{
+	int fd = w->n_dirs > 1 ? may(w, open(path, O_RDONLY), "open", path, ENOENT, ESTALE, 0) : -1;
+
+	if (fd >= 0 || (w->n_dirs > 1 && errno == ENOENT))
+		return fd;
+	return may(w, open(path, O_RDONLY), "open", path, ENOENT, 0);
+}
+
 static void
 read_whole(struct worker *w, const char *path)
 {
-	int fd = may(w, open(path, O_RDONLY), "open", path, ENOENT, 0);
+	int fd = open_newest(w, path);
 	struct stat st;
 	size_t len = 0;
 	ssize_t n;
@@ -199,9 +211,9 @@ read_whole(struct worker *w, const char *path)
 		len += (size_t)n;
 	if (n < 0)
 		fail(w, "read %s at %zu", path, len);
+	judge_bytes(w, w->buf, len, path);
 	if (len != (size_t)st.st_size)
 		fail(w, "%s: %zu bytes, fstat says %lld", path, len, (long long)st.st_size);
-	judge_bytes(w, w->buf, len, path);
 	if (any(w, 4) == 0)
 		judge_map(w, fd, len, path);
 	close(fd);
@@ -373,23 +385,25 @@ call_list(struct worker *w)
 static void
 call_attributes(struct worker *w)
 {
+	int stale = w->n_dirs > 1 ? ESTALE : ENOENT; /* replaced twice at another mount, as above */
 	const char *path = some_file(w);
 	struct statfs room;
 	char value[16];
 
 	switch (any(w, 5)) {
 	case 0:
-		may(w, chmod(path, 0600 + (mode_t)any(w, 0100)), "chmod", path, ENOENT, 0);
+		may(w, chmod(path, 0600 + (mode_t)any(w, 0100)), "chmod", path, ENOENT, stale, 0);
 		break;
 	case 1:
-		may(w, utimensat(AT_FDCWD, path, NULL, 0), "utimens", path, ENOENT, 0);
+		may(w, utimensat(AT_FDCWD, path, NULL, 0), "utimens", path, ENOENT, stale, 0);
 		break;
 	case 2:
-		may(w, setxattr(path, "user.who", "crowd", 5, 0), "setxattr", path, ENOENT, 0);
+		may(w, setxattr(path, "user.who", "crowd", 5, 0), "setxattr", path, ENOENT, stale,
+		    0);
 		break;
 	case 3:
 		may(w, (int)getxattr(path, "user.who", value, sizeof(value)), "getxattr", path,
-		    ENOENT, ENODATA, 0);
+		    ENOENT, ENODATA, stale, 0);
 		break;
 	default:
 		may(w, statfs(path, &room), "statfs", path, ENOENT, 0);
@@ -534,6 +548,16 @@ remove_below(const struct worker *w, const char *path)
 	closedir(dir);
 }
 
+/* remove_dirs -- one that lost its last file at a mount, and has no marker, is there for that mount
+ * only. */
+static void
+remove_dirs(const struct worker *at, size_t n_dirs)
+{
+	for (size_t i = 0; i < n_dirs * 4; i++)
+		may(&at[i / 4], rmdir(path_of(&at[i / 4], "e%zu", i % 4)), "rmdir at the end", "e",
+		    ENOENT, ENOTEMPTY, 0);
+}
+
 static void
 look_at_all(struct worker *at, size_t n_dirs, size_t n_workers)
 {
@@ -550,14 +574,15 @@ look_at_all(struct worker *at, size_t n_dirs, size_t n_workers)
 		same_names(at, n_dirs, below);
 	}
 	for (size_t i = 0; i < n_dirs; i++) {
-		for (size_t j = 0; j < N_DIRS * N_FILES; j++)
-			read_whole(&at[i], path_of(&at[i], "d%zu/f%zu", j / N_FILES, j % N_FILES));
+		for (size_t j = 0; j < N_DIRS * at[i].n_files; j++)
+			read_whole(&at[i], path_of(&at[i], "d%zu/f%zu", j % N_DIRS, j / N_DIRS));
 		for (size_t j = 0; j < n_workers; j++) {
 			read_whole(&at[i], path_of(&at[i], "own-%zu", j));
 			check_log(&at[i], j);
 		}
 	}
 	remove_below(&at[0], at[0].dir);
+	remove_dirs(at, n_dirs);
 	same_names(at, n_dirs, "");
 }
 
@@ -577,12 +602,12 @@ int
 main(int argc, char **argv)
 {
 	struct worker at[8] = {0};
-	size_t n_workers, n_calls, n_dirs = (size_t)argc - 4;
+	size_t n_workers, n_calls, n_dirs = (size_t)argc - 5;
 	struct shared *shared;
 	uint64_t seed;
 
-	if (argc < 5 || n_dirs > 8 || (n_workers = chance_number(argv[2])) > WORKERS_MAX) {
-		fputs("usage: crowd SEED WORKERS CALLS DIR...\n", stderr);
+	if (argc < 6 || n_dirs > 8 || (n_workers = chance_number(argv[2])) > WORKERS_MAX) {
+		fputs("usage: crowd SEED WORKERS CALLS FILES DIR...\n", stderr);
 		return 2;
 	}
 	seed = chance_number(argv[1]);
@@ -593,7 +618,8 @@ main(int argc, char **argv)
 		at[i] = (struct worker){.number = i,
 					.n_workers = n_workers,
 					.n_dirs = n_dirs,
-					.dir = argv[4 + i],
+					.n_files = chance_number(argv[4]),
+					.dir = argv[5 + i],
 					.shared = shared,
 					.buf = malloc(LEN_MAX + 1)};
 	for (size_t i = 0; i < N_DIRS; i++)

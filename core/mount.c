@@ -441,7 +441,7 @@ lend_room(struct tiffin_client *client, const struct tiffin_mount_options *optio
 	int r;
 
 	if (options->nof != NULL) {
-		r = mount_find_device(options, device);
+		r = mount_find_device(options, device, &config.rest_ms);
 		if (r != 0)
 			return r;
 		config.path = device;

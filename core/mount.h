@@ -51,9 +51,10 @@ int mount_open(struct tiffin_client *client, const struct tiffin_mount_options *
 
 #define MOUNT_DEVICE_MAX 80
 
-/* mount_find_device -- of options->nof, as a path (mount_disk.c).  0 or TIFFIN_E_*. */
+/* mount_find_device -- of options->nof, as a path (mount_disk.c), and how long it is to rest after
+ * an owner that did not close it.  0 or TIFFIN_E_*. */
 int mount_find_device(const struct tiffin_mount_options *options,
-		      char ret_path[MOUNT_DEVICE_MAX + 1]);
+		      char ret_path[MOUNT_DEVICE_MAX + 1], uint32_t *ret_rest_ms);
 
 /* mount_why_lent -- what a failure of lent_open() means to whoever asked for it. */
 int mount_why_lent(const struct tiffin_mount_options *options, int r);

@@ -6,28 +6,101 @@
 #include "core/ask.h"
 #include "core/mount.h"
 #include "core/why.h"
+#include "transfer/base/clock.h"
 #include "transfer/base/log.h"
 #include "transfer/disk.h"
-#include "transfer/nvme.h"
+#include "transfer/nvme_connect.h"
+
+#define SCAN_MS       30000 /* a target may have many namespaces */
+#define SCAN_PAUSE_MS 20
+
+/* ---- a namespace ------------------------------------------------------------------------- */
+
+/* connect_to -- have the kernel do it.  0 or TIFFIN_E_*. */
+static int
+connect_to(const struct tiffin_mount_options *options)
+{
+	const char *nqn = options->nof, *text = options->nof_connect;
+	struct nvme_where where;
+	int e = 0, r;
+
+	if (!nvme_where_parse(text, &where))
+		return why_set(TIFFIN_E_INVALID,
+			       "nof_connect: \"%.*s\" is neither tcp:HOST:PORT nor rdma:HOST:PORT",
+			       NVME_WHERE_MAX, text);
+	r = nvme_connect(nqn, &where, &e);
+	switch (r) {
+	case 0:
+		return 0;
+	case NVME_CONNECT_E_NOT_BUILT:
+		return why_set(
+			TIFFIN_E_DENIED,
+			"%s: not connected, and this program was built without libnvme: nvme "
+			"connect -t %s -a %s -s %s -n NQN",
+			nqn, where.transport, where.address, where.port);
+	case NVME_CONNECT_E_NO_MODULE:
+		return why_set(
+			TIFFIN_E_DENIED,
+			"%s: not connected, and the kernel has no /dev/nvme-fabrics: modprobe "
+			"nvme-%s",
+			nqn, where.transport);
+	case NVME_CONNECT_E_NOT_ALLOWED:
+		return why_set(TIFFIN_E_DENIED,
+			       "%s: not connected, and this user may not connect "
+			       "(/dev/nvme-fabrics): only root may",
+			       nqn);
+	case NVME_CONNECT_E_REFUSED:
+		return why_set(TIFFIN_E_UNREACHABLE, "%s: connecting to %s failed: %s", nqn, text,
+			       nvme_connect_why(e));
+	default:
+		return why_system(r, nqn);
+	}
+}
+
+/* find -- and connect, when it is not there and it is known where to. */
+static int
+find(const struct tiffin_mount_options *options, struct nvme_namespace *ret_found, int *ret_why)
+{
+	const char *this_machine = "";
+	uint64_t until_ms = clock_ms(clock_real()) + SCAN_MS;
+	int r = nvme_find(this_machine, options->nof, options->nof_nsid, ret_found);
+
+	if (r != NVME_E_NO_SUBSYSTEM || options->nof_connect == NULL)
+		return r;
+	*ret_why = connect_to(options);
+	if (*ret_why != 0)
+		return r;
+	/* Its namespaces come up one by one, after it. */
+	while ((r = nvme_find(this_machine, options->nof, options->nof_nsid, ret_found)) != 0 &&
+	       clock_ms(clock_real()) < until_ms)
+		clock_sleep_ms(clock_real(), SCAN_PAUSE_MS);
+	return r;
+}
 
 int
-mount_find_device(const struct tiffin_mount_options *options, char ret_path[MOUNT_DEVICE_MAX + 1])
+mount_find_device(const struct tiffin_mount_options *options, char ret_path[MOUNT_DEVICE_MAX + 1],
+		  uint32_t *ret_rest_ms)
 {
 	const char *nqn = options->nof;
 	struct nvme_namespace found;
-	int r;
+	int r, why = 0;
 
 	if (!nvme_nqn_is_good(nqn))
 		return why_set(TIFFIN_E_INVALID, "nof: \"%.*s\" is no NQN", NVME_NQN_MAX, nqn);
-	r = nvme_find(/* root: this machine */ "", nqn, options->nof_nsid, &found);
+	r = find(options, &found, &why);
+	if (why != 0)
+		return why;
 	switch (r) {
 	case 0:
 		snprintf(ret_path, MOUNT_DEVICE_MAX + 1, "/dev/%s", found.device);
+		*ret_rest_ms = NVME_REST_MS(found.kato_ms);
 		return 0;
 	case NVME_E_NO_SUBSYSTEM:
-		return why_set(TIFFIN_E_NOT_FOUND,
-			       "%s: this machine is not connected to it; nvme connect -n NQN ...",
-			       nqn);
+		return why_set(
+			TIFFIN_E_NOT_FOUND,
+			"%s: this machine is not connected to it; nvme connect -n NQN ..., or "
+			"nof_connect",
+			nqn);
 	case NVME_E_NO_NAMESPACE:
 		return why_set(TIFFIN_E_NOT_FOUND, "%s: has no namespace %u", nqn,
 			       options->nof_nsid);

@@ -240,6 +240,7 @@ lend(const struct provider_options *opts, struct tiffin_client *client, const ch
 		.file_sync = opts->file_sync != 0,
 		.nof = or_null(opts->nof),
 		.nof_nsid = (uint32_t)opts->nof_nsid,
+		.nof_connect = or_null(opts->nof_connect),
 		.listen = or_null(opts->listen),
 		.size_bytes = num_align_up(opts->size, 4096),
 		.wipe = opts->wipe != 0,

@@ -620,10 +620,10 @@ struct tiffin_mount_options {
 	void *progress_arg;
 	const char *file; /* in place of path: a file on a disk, preallocated, read and written past
 			     the page cache */
-	const char *nof;  /* in place of path: a namespace of the NVMe subsystem of this name (NQN),
-			     to  which the kernel is connected */
+	const char *nof;  /* in place of path: a namespace of the NVMe subsystem of this NQN */
 	uint32_t nof_nsid; /* which of its namespaces; 0: it has one */
 	bool file_sync;    /* a put is told done only when its bytes would survive a power cut */
+	const char *nof_connect; /* "tcp:HOST:PORT", "rdma:...": have the kernel connect there */
 };
 
 /*

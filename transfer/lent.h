@@ -38,6 +38,7 @@
 #define LENT_SIZE_MIN     (1ull << 20)
 #define LENT_SIZE_MAX     (1ull << 44)
 
+struct clock;
 struct disk;
 struct lent_header;
 
@@ -63,6 +64,10 @@ struct lent_config {
 	bool is_on_disk; /* path is a file on a disk, or a block device */
 	bool is_nof;     /* that device is a namespace of an NVMe subsystem */
 	bool is_synced;  /* on a disk: a write is answered when it would survive a power cut */
+	/* On a disk that may still work on what its last owner asked of it, unless he closed it: so
+	 * long nothing is done with it.  By `clock`; NULL: the real one. */
+	uint32_t rest_ms;
+	const struct clock *clock;
 	void (*progress)(void *arg, uint64_t done_bytes,
 			 uint64_t all_bytes); /* while touching; may be NULL */
 	void *progress_arg;

@@ -19,8 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "transfer/base/clock.h"
 #include "transfer/base/crc.h"
 #include "transfer/base/err.h"
+#include "transfer/base/log.h"
 #include "transfer/base/num.h"
 #include "transfer/base/sock.h"
 #include "transfer/disk_queue.h"
@@ -220,11 +222,27 @@ is_as_it_was_left(const struct lent_disk_page *page)
 	       strcmp(page->opened_at, host_id()) == 0;
 }
 
+/* read_page -- once nobody writes there any more. */
+static int
+read_page(struct lent_disk *own, const struct lent_config *config)
+{
+	const struct lent_disk_page *page = &own->page.page;
+	int r = disk_read(&own->disk, 0, own->page.bytes, sizeof(own->page));
+
+	if (r < 0 || config->rest_ms == 0 || !lent_disk_page_is_right(page) || page->is_open == 0)
+		return err_up(r);
+	log_event(LOG_INFO, "segment_rests",
+		  "path=%s ms=%u why=\"it was not closed, and its target may still write\"",
+		  config->path, config->rest_ms);
+	clock_sleep_ms(config->clock != NULL ? config->clock : clock_real(), config->rest_ms);
+	return err_up(disk_read(&own->disk, 0, own->page.bytes, sizeof(own->page)));
+}
+
 static int
 identify(struct lent_disk *own, const struct lent_config *config, struct rand *rand)
 {
 	const struct lent_disk_page *page = &own->page.page;
-	int r = disk_read(&own->disk, 0, own->page.bytes, sizeof(own->page));
+	int r = read_page(own, config);
 
 	if (r < 0)
 		return err_up(r);

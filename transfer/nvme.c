@@ -6,10 +6,16 @@
 #include <string.h>
 
 #include "transfer/base/err.h"
+#include "transfer/base/num.h"
+#include "transfer/nvme_connect.h"
 #include "transfer/sysfs.h"
 
 #define SUBSYSTEMS  "/sys/class/nvme-subsystem"
 #define CONTROLLERS "/sys/class/nvme"
+
+/* The kernel's own, where it does not tell, or has none set: then the target has. */
+#define KATO_S_DEFAULT 5
+#define KATO_S_MAX     3600
 
 bool
 nvme_nqn_is_good(const char *nqn)
@@ -20,6 +26,47 @@ nvme_nqn_is_good(const char *nqn)
 		if (nqn[i] <= ' ' || nqn[i] > '~')
 			return false;
 	return len > 4 && len <= NVME_NQN_MAX && strncmp(nqn, "nqn.", 4) == 0;
+}
+
+/* copy -- [from, to), if it is not empty and fits. */
+static bool
+copy(char *ret, size_t cap, const char *from, const char *to)
+{
+	size_t len = (size_t)(to - from);
+
+	if (from >= to || len >= cap)
+		return false;
+	memcpy(ret, from, len);
+	ret[len] = '\0';
+	return true;
+}
+
+bool
+nvme_where_parse(const char *text, struct nvme_where *ret_where)
+{
+	const char *address = strchr(text, ':'), *port = strrchr(text, ':'), *end;
+	struct nvme_where where;
+
+	if (address == NULL || port == address || port[1] == '\0' ||
+	    port[1 + strspn(port + 1, "0123456789")] != '\0' ||
+	    !copy(where.transport, sizeof(where.transport), text, address) ||
+	    (strcmp(where.transport, "tcp") != 0 && strcmp(where.transport, "rdma") != 0) ||
+	    !copy(where.port, sizeof(where.port), port + 1, port + strlen(port)))
+		return false;
+	address++;
+	end = port;
+	if (*address == '[' && end[-1] == ']') {
+		address++;
+		end--;
+	} else if (memchr(address, ':', (size_t)(end - address)) != NULL) {
+		return false;
+	}
+	/* The kernel takes it as a list of words with commas between them. */
+	if (!copy(where.address, sizeof(where.address), address, end) ||
+	    strpbrk(where.address, ", =\n[]") != NULL)
+		return false;
+	*ret_where = where;
+	return true;
 }
 
 /* is_namespace -- "nvme0n1", and neither "nvme0" nor "nvme0c0n1", which is one of several ways. */
@@ -98,6 +145,21 @@ look(struct walk *walk, const char *class_dir, struct nvme_namespace *ret)
 	return err_up(r);
 }
 
+/* kato_ms -- of one way. */
+static uint32_t
+kato_ms(const char *root, const char *name)
+{
+	char transport[16] = "";
+	int64_t s;
+
+	(void)sysfs_line(root, transport, sizeof(transport), CONTROLLERS "/%s/transport", name);
+	if (strcmp(transport, "pcie") == 0)
+		return 0; /* it goes when the machine does */
+	if (sysfs_number(root, &s, CONTROLLERS "/%s/kato", name) != 0 || s <= 0 || s > KATO_S_MAX)
+		s = KATO_S_DEFAULT;
+	return (uint32_t)s * 1000;
+}
+
 static int
 count_paths(const char *root, const char *nqn, struct nvme_namespace *ret)
 {
@@ -114,6 +176,7 @@ count_paths(const char *root, const char *nqn, struct nvme_namespace *ret)
 		if (ret->n_paths++ == 0)
 			(void)sysfs_line(root, ret->transport, sizeof(ret->transport),
 					 CONTROLLERS "/%s/transport", names[i]);
+		ret->kato_ms = num_max(ret->kato_ms, kato_ms(root, names[i]));
 		if (sysfs_line(root, state, sizeof(state), CONTROLLERS "/%s/state", names[i]) == 0)
 			ret->n_live += strcmp(state, "live") == 0;
 	}

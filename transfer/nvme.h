@@ -11,6 +11,13 @@
  * block device is the same.  While it looks for a way again requests wait; when it has given up
  * (ctrl_loss_tmo) they fail.
  *
+ * A target goes on with commands that it has, whatever became of who sent them, until it misses his
+ * keep-alives: so whoever takes a namespace over from one that was lost, with commands under way,
+ * waits first (NVME_REST_MS).
+ *
+ *      host     command -->x lost, killed, cut off          next: open it ... rests ... first write
+ *      target       |--- still working on it ---| keep-alive time over: it has given him up
+ *
  * thread:  any.
  */
 #ifndef TRANSFER_NVME_H
@@ -21,11 +28,15 @@
 #define NVME_NQN_MAX    223 /* characters, by the specification */
 #define NVME_DEVICE_MAX 63
 
+/* By then a target has missed a keep-alive of that time, and noticed that it did. */
+#define NVME_REST_MS(kato_ms) (3 * (kato_ms))
+
 struct nvme_namespace {
 	char device[NVME_DEVICE_MAX + 1]; /* "nvme0n1": its name in /dev */
 	uint32_t nsid;
 	unsigned n_paths, n_live; /* controllers that lead there */
 	char transport[16];       /* of the first of them: "tcp", "rdma", "pcie"; "": none */
+	uint32_t kato_ms;         /* the longest keep-alive time of them; 0: PCIe alone */
 };
 
 enum nvme_outcome {

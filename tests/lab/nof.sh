@@ -47,7 +47,10 @@ provider_stop p2
 t get k "$T/g" || die "get"
 cmp -s "$T/f" "$T/g" || die "other bytes"
 provider_kill p1
+began=$(date +%s)
 lend
+grep -q "segment_rests .*ms=15000" "$T/p1.log" || die "a killed provider's namespace does not rest"
+at_least "seconds of rest" 15 $(($(date +%s) - began))
 t get k "$T/g" || die "get after the provider was killed"
 cmp -s "$T/f" "$T/g" || die "other bytes after the provider was killed"
 
@@ -58,4 +61,22 @@ ln -s $CFG/subsystems/$NQN $CFG/ports/1/subsystems/$NQN
 wait_for 60 is_live || die "the way does not come back: $(state)"
 t get k "$T/g" || die "get after the way came back"
 cmp -s "$T/f" "$T/g" || die "other bytes after the way came back"
+check
+
+# Nobody is connected: the provider has the kernel do it, where it was built to.
+provider_stop p1
+for controller in /sys/class/nvme/nvme*/delete_controller; do echo 1 >"$controller"; done
+is_gone() { ! ls /sys/class/nvme/nvme* >/dev/null 2>&1; }
+wait_for 30 is_gone || die "the way does not go: $(state)"
+tiffin-provider --master="$MASTER" --name=p0 --size="$BYTES" --nof="$NQN" --nof-connect=tcp:127.0.0.1:4421 \
+	2>"$T/why" && die "connected where nobody listens"
+if grep -q "built without libnvme" "$T/why"; then
+	echo "not connecting: $(cat "$T/why")"
+else
+	grep -q "connecting to tcp:127.0.0.1:4421 failed" "$T/why" || die "says: $(cat "$T/why")"
+	lend --nof-connect=tcp:127.0.0.1:4420
+	t get k "$T/g" || die "get after the provider connected"
+	cmp -s "$T/f" "$T/g" || die "other bytes after the provider connected"
+	echo "connecting: ok"
+fi
 check

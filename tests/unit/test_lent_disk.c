@@ -40,6 +40,8 @@ teardown(void **state)
 
 struct how {
 	bool wipe, is_synced;
+	uint32_t rest_ms;
+	const struct clock *clock;
 	uint64_t size_bytes;
 };
 
@@ -50,6 +52,8 @@ open_as(struct place *p, struct how how, struct lent **ret_lent)
 					   .is_on_disk = true,
 					   .is_synced = how.is_synced,
 					   .wipe = how.wipe,
+					   .rest_ms = how.rest_ms,
+					   .clock = how.clock,
 					   .size_bytes =
 						   how.size_bytes != 0 ? how.size_bytes : SIZE};
 
@@ -166,6 +170,46 @@ open__after_a_kill_on_a_machine_that_goes_on__adopts_the_bytes(void **state)
 	assert_true(lent->was_adopted);
 	assert_false(lent->was_lost);
 	assert_int_equal(lent->epoch, epoch);
+	lent_close(lent);
+}
+
+static void
+open__of_what_was_not_closed__rests_where_its_disk_may_still_write(void **state)
+{
+	struct place *p = *state;
+	struct clock_fake clock;
+	struct how how = {.rest_ms = 15000, .clock = &clock.base};
+	struct lent *lent;
+
+	clock_fake_init(&clock, 1000);
+	lent_close(opened(p, how));
+	lent_close(opened(p, how)); /* nobody had it before; it was closed */
+	assert_int_equal(clock_ms(&clock.base), 1000);
+	left_open(p, false, host_id());
+
+	lent = opened(p, how);
+
+	assert_int_equal(clock_ms(&clock.base), 16000);
+	assert_true(lent->was_adopted);
+	lent_close(lent);
+}
+
+static void
+close__of_a_disk_that_failed__leaves_it_to_rest(void **state)
+{
+	struct place *p = *state;
+	struct clock_fake clock;
+	struct how how = {.rest_ms = 15000, .clock = &clock.base};
+	struct lent *lent;
+
+	clock_fake_init(&clock, 1000);
+	lent = opened(p, how);
+	atomic_store(&lent->disk->is_failing, true); /* a write of which nobody knows where it is */
+	lent_close(lent);
+
+	lent = opened(p, how);
+
+	assert_int_equal(clock_ms(&clock.base), 16000);
 	lent_close(lent);
 }
 
@@ -347,6 +391,8 @@ main(void)
 		T(open__after_a_good_end__adopts_id_epoch_and_bytes),
 		T(open__of_a_file_that_another_process_has__is_refused),
 		T(open__after_a_kill_on_a_machine_that_goes_on__adopts_the_bytes),
+		T(open__of_what_was_not_closed__rests_where_its_disk_may_still_write),
+		T(close__of_a_disk_that_failed__leaves_it_to_rest),
 		T(open__after_a_stop_of_the_machine__begins_a_new_life),
 		T(open__after_a_stop_of_the_machine_when_each_write_was_synced__adopts_the_bytes),
 		T(open__after_a_stop_of_the_machine_at_rest__adopts_the_bytes),

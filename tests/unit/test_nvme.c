@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/sysfs_tree.h"
 
-#include "transfer/nvme.h"
+#include "transfer/nvme_connect.h"
 
 #define NQN "nqn.2014-08.org.example:uuid:0a1b"
 
@@ -149,6 +149,30 @@ find__while_no_way_is_open__tells_the_device_all_the_same(void **state)
 }
 
 static void
+find__tells_the_longest_keep_alive_of_its_ways(void **state)
+{
+	struct tree *tree = *state;
+	struct nvme_namespace found;
+
+	subsystem(tree, 0, NQN);
+	namespace(tree, 0, "nvme0n1", "1\n");
+	controller(tree, 0, NQN, "pcie", "live");
+	assert_int_equal(nvme_find(tree->root, NQN, 0, &found), 0);
+	assert_int_equal(found.kato_ms, 0);
+	controller(tree, 1, NQN, "tcp", "live"); /* its kernel does not say */
+	assert_int_equal(nvme_find(tree->root, NQN, 0, &found), 0);
+	assert_int_equal(found.kato_ms, 5000);
+	tree_file(tree, "7\n", "class/nvme/nvme1/kato");
+	controller(tree, 2, NQN, "rdma", "live");
+	tree_file(tree, "3\n", "class/nvme/nvme2/kato");
+	assert_int_equal(nvme_find(tree->root, NQN, 0, &found), 0);
+	assert_int_equal(found.kato_ms, 7000);
+	tree_file(tree, "0\n", "class/nvme/nvme1/kato"); /* none is sent: as long as any other */
+	assert_int_equal(nvme_find(tree->root, NQN, 0, &found), 0);
+	assert_int_equal(found.kato_ms, 5000);
+}
+
+static void
 find__of_nonsense_in_sysfs__finds_nothing(void **state)
 {
 	static const char *const numbers[] = {"", "x\n", "-1\n", "0\n", "99999999999\n"};
@@ -182,6 +206,43 @@ nqn__is_judged_by_its_first_word_length_and_signs(void **state)
 	assert_true(nvme_nqn_is_good(longest));
 }
 
+static void
+where__a_target_listens__is_transport_host_and_port(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"tcp",
+		"tcp:",
+		"tcp:host",
+		"tcp::4420",
+		"tcp:host:",
+		"tcp:host:x",
+		"fc:host:4420",
+		":host:4420",
+		"tcp:a:b:4420",
+		"tcp:h,x=1:42",
+		"tcp:host:123456789",
+		"tcp:[::1:4420",
+		"tcp:h h:4420",
+	};
+	struct nvme_where where;
+
+	(void)state;
+	assert_true(nvme_where_parse("tcp:192.0.2.1:4420", &where));
+	assert_string_equal(where.transport, "tcp");
+	assert_string_equal(where.address, "192.0.2.1");
+	assert_string_equal(where.port, "4420");
+	assert_true(nvme_where_parse("rdma:[2001:db8::1]:9", &where));
+	assert_string_equal(where.transport, "rdma");
+	assert_string_equal(where.address, "2001:db8::1");
+	assert_string_equal(where.port, "9");
+	assert_true(nvme_where_parse("tcp:store-7.example:4420", &where));
+	assert_string_equal(where.address, "store-7.example");
+	for (size_t i = 0; i < array_len(bad); i++)
+		if (nvme_where_parse(bad[i], &where))
+			fail_msg("taken: \"%s\"", bad[i]);
+}
+
 int
 main(void)
 {
@@ -193,7 +254,9 @@ main(void)
 		T(find__of_a_number_that_is_not_there__says_so),
 		T(find__of_one_of_several__wants_its_number),
 		T(find__while_no_way_is_open__tells_the_device_all_the_same),
+		T(find__tells_the_longest_keep_alive_of_its_ways),
 		T(find__of_nonsense_in_sysfs__finds_nothing),
+		cmocka_unit_test(where__a_target_listens__is_transport_host_and_port),
 		cmocka_unit_test(nqn__is_judged_by_its_first_word_length_and_signs),
 	};
 

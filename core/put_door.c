@@ -299,7 +299,8 @@ commit_small(struct tiffin_put *put, uint64_t *ret_id)
 				.slices = &slice,
 				.n_slices = put->stage.len_bytes > 0 ? 1 : 0,
 				.attr = put->attr,
-				.attr_bytes = put->options.attr_bytes};
+				.attr_bytes = put->options.attr_bytes,
+				.group = put->group};
 	int r;
 
 	r = put_run(put->client, &parcel, 1, &put->options, client_until(put->client));

@@ -51,6 +51,25 @@ small_stream__costs_what_a_put_costs(void **state)
 }
 
 static void
+group_of_a_stream__is_told__whether_it_is_small_or_large(void **state)
+{
+	const struct tiffin_put_options options = {.struct_bytes = sizeof(options),
+						   .group = "session-7"};
+	struct world *w = *state;
+	struct tiffin_put *put;
+
+	assert_int_equal(tiffin_put_begin(w->client, "small", 0, &options, &put), 0);
+	assert_int_equal(write_at(put, 0, "hello", 5), 0);
+	assert_int_equal(tiffin_put_commit(put, NULL, 0, NULL), 0);
+	assert_string_equal(w->last_start.group, "session-7");
+
+	assert_int_equal(tiffin_put_begin(w->client, "large", 0, &options, &put), 0);
+	assert_int_equal(write_at(put, 0, sent, sizeof(sent)), 0);
+	assert_int_equal(tiffin_put_commit(put, NULL, 0, NULL), 0);
+	assert_string_equal(w->last_start.group, "session-7");
+}
+
+static void
 stream__in_order__grows_and_keeps_its_sum(void **state)
 {
 	struct world *w = *state;
@@ -295,6 +314,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		world_test(small_stream__costs_what_a_put_costs),
+		world_test(group_of_a_stream__is_told__whether_it_is_small_or_large),
 		world_test(stream__in_order__grows_and_keeps_its_sum),
 		world_test(stream__in_any_order_and_again__has_the_last_bytes),
 		world_test(stream__with_holes__reads_as_zeros_though_old_bytes_lie_there),

@@ -69,6 +69,7 @@ struct world {
 	struct {
 		uint8_t replica_num, nof_replica_num, flags;
 		uint64_t preferred_nof; /* the first */
+		char group[32];         /* of the first object */
 	} last_start;
 
 	/* what it is told to do */
@@ -154,6 +155,10 @@ toy_put_start(struct world *w, struct cursor in, struct arena *arena, struct buf
 	w->last_start.replica_num = msg.replica_num;
 	w->last_start.nof_replica_num = msg.nof_replica_num;
 	w->last_start.flags = msg.flags;
+	w->last_start.group[0] = '\0';
+	if (msg.n_groups > 0)
+		snprintf(w->last_start.group, sizeof(w->last_start.group), "%.*s",
+			 (int)msg.groups[0].id.len, (const char *)msg.groups[0].id.at);
 	w->last_start.preferred_nof = msg.n_preferred_nof > 0 ? msg.preferred_nof[0].id : 0;
 	rep.n_places = msg.n_puts;
 	rep.places = arena_alloc(arena, msg.n_puts, sizeof(*rep.places));

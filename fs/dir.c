@@ -347,6 +347,18 @@ type_of(const struct fs_found *found)
 	return found->is_dir ? S_IFDIR : types[found->version.attr.kind];
 }
 
+/*
+ * is_crowded -- are there many more inodes than may be?
+ *
+ * The kernel is asked to forget some, but a directory that is being read gives it no time for that:
+ * from here on its names are told without inodes, and each that is wanted is looked up by itself.
+ */
+static bool
+is_crowded(struct fs *fs)
+{
+	return fs_nodes_count(&fs->nodes) > fs->opts->max_inodes + fs->opts->max_inodes / 4;
+}
+
 /* tell -- what readdirplus says of a name. */
 static void
 tell(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_param *ret_entry)
@@ -361,7 +373,7 @@ tell(struct fs_dir *dir, const struct fs_found *found, struct fuse_entry_param *
 		return;
 
 	key_of(dir, found, key);
-	node = node_of(fs, found, key, &version);
+	node = is_crowded(fs) ? NULL : node_of(fs, found, key, &version);
 	if (node != NULL) {
 		fs_entry(fs, node, &version, ret_entry);
 		fs_node_unref(&fs->nodes, node);

@@ -115,6 +115,7 @@ read_by(struct tiffin_view *view, struct stand *stand, struct fetch *fetch, bool
 	*ret_again = false;
 	fetch->key = view->key;
 	fetch->place = place;
+	fetch->cluster_id = stand->ask.reply.cluster_id;
 	fetch->len_bytes = 0;
 	if (fetch->offset_bytes < place->len_bytes) {
 		fetch->len_bytes = num_min(place->len_bytes - fetch->offset_bytes,

@@ -148,6 +148,12 @@ tell_put_at(struct inside *in, FILE *to)
 		(unsigned)(in->stat.put_at_ms % 1000));
 }
 
+static void
+tell_group(struct inside *in, FILE *to)
+{
+	fputs(in->stat.group[0] != '\0' ? in->stat.group : "none", to);
+}
+
 /* tell_replicas -- a line a copy: "SEGMENT HOST OFFSET+LENGTH,OFFSET+LENGTH...". */
 static void
 tell_replicas(struct inside *in, FILE *to)
@@ -203,6 +209,8 @@ tell_json(struct inside *in, FILE *to)
 		json_u64(&json, "lease_left_ms", stat->lease_left_ms);
 		json_text(&json, "pin", pin_word(in));
 		json_u64(&json, "pin_left_ms", stat->pin_left_ms);
+		if (stat->group[0] != '\0')
+			json_key(&json, "group", stat->group);
 		json_open_list(&json, "replicas");
 		for (size_t i = 0; i < in->copies.n; i++)
 			json_copy(&json, &in->copies.at[i]);
@@ -220,11 +228,12 @@ static const struct name {
 	enum asked asked;
 	bool is_always; /* also of what is being written, and of directories */
 } names[] = {
-	{"key", tell_key, NOTHING, true},           {"state", tell_state, STAT, true},
-	{"tenant", tell_tenant, NOTHING, true},     {"id", tell_id, STAT, false},
-	{"checksum", tell_checksum, STAT, false},   {"put_at", tell_put_at, STAT, false},
-	{"lease", tell_lease, STAT, false},         {"pin", tell_pin, STAT, false},
-	{"replicas", tell_replicas, COPIES, false}, {"json", tell_json, COPIES, true},
+	{"key", tell_key, NOTHING, true},         {"state", tell_state, STAT, true},
+	{"tenant", tell_tenant, NOTHING, true},   {"id", tell_id, STAT, false},
+	{"checksum", tell_checksum, STAT, false}, {"put_at", tell_put_at, STAT, false},
+	{"lease", tell_lease, STAT, false},       {"pin", tell_pin, STAT, false},
+	{"group", tell_group, STAT, false},       {"replicas", tell_replicas, COPIES, false},
+	{"json", tell_json, COPIES, true},
 };
 
 const char *

@@ -102,6 +102,8 @@ join_master(struct fs *fs, char *why, size_t why_cap)
 		.timeout_ms = (uint32_t)opts->timeout,
 		.transfer_ms = (uint32_t)(opts->timeout < 10000 ? opts->timeout : 10000),
 		.no_verify = opts->verify == 0,
+		.hot_cache_bytes = opts->hot_cache,
+		.is_hot_cache_shared = opts->hot_cache > 0,
 	};
 	int r;
 

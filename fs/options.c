@@ -19,6 +19,8 @@ static const struct option_def defs[] = {
 
 static const struct options_list list = {"fs", defs, array_len(defs)};
 
+#define HOT_CACHE_BYTES_MIN (1u << 20)
+
 /* What others write into fstab, and does not concern a mount like this. */
 static const char *const ignored[] = {
 	"_netdev",  "nofail", "auto",     "noauto",      "user",     "nouser",     "users",
@@ -354,6 +356,8 @@ read_texts(const struct words *words)
 		r = read_id(words, "gid", opts->gid, getgid(), &opts->gid_is);
 	if (r < 0)
 		return r;
+	if (opts->hot_cache > 0 && opts->hot_cache < HOT_CACHE_BYTES_MIN)
+		return refuse(words, "hot_cache is 0, or 1MiB at least");
 	if (opts->umask[strspn(opts->umask, "01234567")] != '\0' ||
 	    strtoul(opts->umask, NULL, 8) > 0777)
 		return refuse(words, "umask = \"%s\" is not an octal number from 0 to 777",

@@ -120,6 +120,7 @@ begin(struct fs *fs, struct fs_node *node, uint64_t len_bytes, uint32_t flags)
 		.struct_bytes = sizeof(options),
 		.replica_num = (uint32_t)fs->opts->replicas,
 		.flags = fs_put_flags(fs, flags),
+		.group = fs->opts->group,
 	};
 	struct fs_version shown;
 	char key[FS_KEY_ROOM];

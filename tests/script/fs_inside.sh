@@ -55,10 +55,15 @@ if setfattr -n user.more -v "$(cat "$T/large")" "$M/b" 2>/dev/null; then die "mo
 mkdir "$M/d" && setfattr -n user.of -v "a directory" "$M/d" && is "of a directory" "a directory" "$(user of "$M/d")" || die "directory"
 if setfattr -n trusted.x -v 1 "$M/b" 2>/dev/null; then die "trusted.x was set"; fi
 cp -a "$M/b" "$M/copy" && is "cp -a" "$(cat "$T/large")" "$(user large "$M/copy")" || die "cp -a"
+is "of no group" none "$(says group "$M/b")"
 mount_stop
-mount_start -o list_xattr
+mount_start -o list_xattr,group=session-7,hot_cache=2MiB
+echo one >"$M/of7" && is "of the mount's group" session-7 "$(says group "$M/of7")"
+is "told by the CLI" 1 "$(t find --group session-7 | grep -c of7)"
+says json "$M/of7" | grep -q '"group":"session-7"' || die "json: no group"
+cat "$M/of7" >/dev/null && rm "$M/of7" || die "of7"
 is "after a new mount" "$(cat "$T/large")" "$(user large "$M/b")"
-is "listed when asked for" 10 "$(getfattr --absolute-names -d -m '^user.tiffin' "$M/b" | grep -c '^user.tiffin')"
+is "listed when asked for" 11 "$(getfattr --absolute-names -d -m '^user.tiffin' "$M/b" | grep -c '^user.tiffin')"
 
 mount_stop
 mount_start -o pin=hard,threads=4

@@ -16,10 +16,12 @@ for file in bin/tiffin bin/tiffin-master bin/tiffin-provider bin/tiffinfs includ
 	has "$file"
 done
 
-has "lib/systemd/system/tiffinfs@.service"
-unit=$usr/lib/systemd/system/tiffinfs@.service
-grep -q '^ExecStart=/.*/bin/tiffinfs ' "$unit" || die "tiffinfs@.service does not start tiffinfs"
-if grep '@[A-Z_]*@' "$unit"; then die "tiffinfs@.service was not filled in"; fi
+for name in tiffinfs.service tiffinfs@.service; do
+	has "lib/systemd/system/$name"
+	unit=$usr/lib/systemd/system/$name
+	grep -q '^ExecStart=/.*/bin/tiffinfs ' "$unit" || die "$name does not start tiffinfs"
+	if grep '@[A-Z_]*@' "$unit"; then die "$name was not filled in"; fi
+done
 
 "$usr/sbin/mount.fuse.tiffin" --version >"$T/version" || die "mount.fuse.tiffin --version"
 grep -q '^tiffinfs [0-9]' "$T/version" || die "mount.fuse.tiffin is not tiffinfs"

@@ -92,6 +92,28 @@ range__of_what_is_here__comes_from_here(void **state)
 }
 
 static void
+view__of_what_is_here__reads_from_here__and_leaves_what_it_reads_whole(void **state)
+{
+	struct iovec slice = {seen, sizeof(seen)}, part = {seen, 500};
+	struct world *w = *state;
+	struct tiffin_view *view;
+
+	world_put_pattern(w, "a", sent, sizeof(sent), 1);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(tiffin_view_open(w->client, "a", &view), 0);
+		assert_int_equal(tiffin_view_read(view, 0, &slice, 1, NULL), 0);
+		tiffin_view_close(view);
+	}
+	assert_int_equal(counts(w).n_kept, 1);
+
+	memset(w->lents[0]->bytes, 0, WORLD_SIZE);
+	assert_int_equal(tiffin_view_open(w->client, "a", &view), 0);
+	assert_int_equal(tiffin_view_read(view, 70000, &part, 1, NULL), 0);
+	tiffin_view_close(view);
+	assert_memory_equal(seen, sent + 70000, 500);
+}
+
+static void
 bytes_that_rotted_here__are_fetched_from_afar(void **state)
 {
 	struct world *w = *state;
@@ -226,6 +248,7 @@ main(void)
 		hot_test(object__read_twice_from_afar__is_here_the_third_time),
 		hot_test(hit__asks_the_master_all_the_same),
 		hot_test(range__of_what_is_here__comes_from_here),
+		hot_test(view__of_what_is_here__reads_from_here__and_leaves_what_it_reads_whole),
 		hot_test(bytes_that_rotted_here__are_fetched_from_afar),
 		hot_test(ids_of_other_books__are_other_objects),
 		cmocka_unit_test(open__when_the_nth_allocation_fails__leaves_nothing),

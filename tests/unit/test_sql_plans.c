@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * tests/golden/plans/ holds how SQLite means to carry out each statement of sql/query and
- * sql/admin: a scan where a look-up was, or a lost sort order, is a failing test.  After a
- * change that is meant:
+ * tests/golden/plans/ holds how SQLite means to carry out each statement of sql/query, sql/admin
+ * and sql/orders/query: a scan where a look-up was, or a lost sort order, is a failing test.  After
+ * a change that is meant:
  *
  *      test_sql_plans --write
  *
@@ -16,19 +16,26 @@
 #define PLAN_CAP 16384
 
 static bool is_writing;
-static sqlite3 *books;
+static sqlite3 *books, *orders;
 static struct added added;
+
+static void
+make(sqlite3 *conn, const struct sql_text *schemas, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(sqlite3_exec(conn, schemas[i].text, NULL, NULL, NULL), SQLITE_OK);
+}
 
 static int
 setup(void **state)
 {
 	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &books), SQLITE_OK);
+	assert_int_equal(sqlite3_open(":memory:", &orders), SQLITE_OK);
 	assert_int_equal(store_sum_register(books), SQLITE_OK);
 	assert_int_equal(added_register(books, &added), SQLITE_OK);
-	for (size_t i = 0; i < n_sql_schemas; i++)
-		assert_int_equal(sqlite3_exec(books, sql_schemas[i].text, NULL, NULL, NULL),
-				 SQLITE_OK);
+	make(books, sql_schemas, n_sql_schemas);
+	make(orders, sql_orders_schemas, n_sql_orders_schemas);
 	return 0;
 }
 
@@ -37,6 +44,7 @@ teardown(void **state)
 {
 	(void)state;
 	sqlite3_close(books);
+	sqlite3_close(orders);
 	return 0;
 }
 
@@ -60,7 +68,8 @@ print_plan(void *arg, sqlite3_stmt *stmt)
 	int elders[64] = {0};
 	sqlite3_stmt *plan;
 
-	assert_int_equal(sqlite3_prepare_v2(books, text, -1, &plan, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(sqlite3_db_handle(stmt), text, -1, &plan, NULL),
+			 SQLITE_OK);
 	while (sqlite3_step(plan) == SQLITE_ROW)
 		fprintf(to, "%*s%s\n",
 			2 * (int)depth_of(sqlite3_column_int(plan, 0), sqlite3_column_int(plan, 1),
@@ -73,14 +82,14 @@ print_plan(void *arg, sqlite3_stmt *stmt)
 
 /* plans_of -- of all statements of one file, to be freed. */
 static char *
-plans_of(const struct sql_text *file)
+plans_of(sqlite3 *conn, const struct sql_text *file)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *to = open_memstream(&text, &len);
 
 	assert_non_null(to);
-	box_statements(books, file->text, print_plan, to);
+	box_statements(conn, file->text, print_plan, to);
 	fclose(to);
 	return text;
 }
@@ -96,9 +105,9 @@ open_golden(const char *folder, const char *name, const char *mode)
 }
 
 static void
-compare(const char *folder, const struct sql_text *file)
+compare(sqlite3 *conn, const char *folder, const struct sql_text *file)
 {
-	char wanted[PLAN_CAP], *found = plans_of(file);
+	char wanted[PLAN_CAP], *found = plans_of(conn, file);
 	FILE *golden = open_golden(folder, file->name, is_writing ? "w" : "r");
 	size_t n;
 
@@ -142,7 +151,7 @@ plan__of_each_query__is_as_it_was(void **state)
 	if (!has_golden_version())
 		skip();
 	for (size_t i = 0; i < n_sql_queries; i++)
-		compare("query", &sql_queries[i]);
+		compare(books, "query", &sql_queries[i]);
 }
 
 static void
@@ -152,7 +161,17 @@ plan__of_each_admin_script__is_as_it_was(void **state)
 	if (!has_golden_version())
 		skip();
 	for (size_t i = 0; i < n_sql_admins; i++)
-		compare("admin", &sql_admins[i]);
+		compare(books, "admin", &sql_admins[i]);
+}
+
+static void
+plan__of_each_query_of_orders__is_as_it_was(void **state)
+{
+	(void)state;
+	if (!has_golden_version())
+		skip();
+	for (size_t i = 0; i < n_sql_orders_queries; i++)
+		compare(orders, "orders", &sql_orders_queries[i]);
 }
 
 /* scans -- does the plan walk a table of the books?  Those of store_added.h are a handful of rows
@@ -176,11 +195,27 @@ query__that_writes__looks_rows_up_and_never_scans(void **state)
 	(void)state;
 	for (size_t i = 0; i < n_sql_queries; i++) {
 		const char *name = sql_queries[i].name;
-		char *plan = plans_of(&sql_queries[i]);
+		char *plan = plans_of(books, &sql_queries[i]);
 
 		if (strstr(name, "_load") == NULL && strstr(name, "_count") == NULL &&
 		    strcmp(name, "row_sum_all") != 0 && scans(plan))
 			fail_msg("sql/query/%s.sql: %s", name, plan);
+		free(plan);
+	}
+}
+
+/* What is told of an order goes to its row; known_clear empties a table at a start. */
+static void
+query_of_orders__that_writes__looks_rows_up_and_never_scans(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < n_sql_orders_queries; i++) {
+		const char *name = sql_orders_queries[i].name;
+		char *plan = plans_of(orders, &sql_orders_queries[i]);
+
+		if (strstr(name, "_load") == NULL && strcmp(name, "known_clear") != 0 &&
+		    scans(plan))
+			fail_msg("sql/orders/query/%s.sql: %s", name, plan);
 		free(plan);
 	}
 }
@@ -285,6 +320,8 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan__of_each_query__is_as_it_was),
 		cmocka_unit_test(plan__of_each_admin_script__is_as_it_was),
+		cmocka_unit_test(plan__of_each_query_of_orders__is_as_it_was),
+		cmocka_unit_test(query_of_orders__that_writes__looks_rows_up_and_never_scans),
 		cmocka_unit_test(query__that_writes__looks_rows_up_and_never_scans),
 		cmocka_unit_test(script__begins_with_its_name_and_what_it_is_for),
 		cmocka_unit_test(admin_script__on_books_in_use__runs_and_writes_nothing),

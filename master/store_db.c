@@ -155,9 +155,30 @@ store_db_is_damage(int rc)
 	}
 }
 
-int
-store_db_errno(int rc)
+/* has_errno -- does SQLite ask the system why, when it says so?  Else it tells of an earlier call.
+ */
+static bool
+has_errno(int rc)
 {
+	return (rc & 0xff) == SQLITE_CANTOPEN ||
+	       ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_SHORT_READ);
+}
+
+const char *
+store_db_words(int rc, int os_errno, char text[STORE_WORDS_CAP])
+{
+	if (has_errno(rc) && os_errno != 0)
+		snprintf(text, STORE_WORDS_CAP, "%s: %s", sqlite3_errstr(rc), strerror(os_errno));
+	else
+		snprintf(text, STORE_WORDS_CAP, "%s", sqlite3_errstr(rc));
+	return text;
+}
+
+int
+store_db_errno(int rc, int os_errno)
+{
+	if (has_errno(rc) && os_errno != 0)
+		return -os_errno;
 	switch (rc & 0xff) {
 	case SQLITE_NOMEM:
 		return -ENOMEM;

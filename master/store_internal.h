@@ -109,8 +109,16 @@ int store_db_sync_commits(struct store_db *db, bool is_on);
 /* store_db_is_damage -- does this code speak of contents, not of circumstances? */
 bool store_db_is_damage(int rc);
 
-/* store_db_errno -- the code as -errno. */
-int store_db_errno(int rc);
+#define STORE_WORDS_CAP 160
+
+/*
+ * store_db_words -- the code in words; where the system said why, with its words, too.
+ * store_db_errno -- the code as -errno.
+ *
+ * takes:   os_errno: what sqlite3_system_errno() says of the connection since.
+ */
+const char *store_db_words(int rc, int os_errno, char text[STORE_WORDS_CAP]);
+int store_db_errno(int rc, int os_errno);
 
 /* store_schema_apply -- the files of sql/schema, from..to (versions).  rc. */
 int store_schema_apply(sqlite3 *conn, int64_t from, int64_t to);

@@ -49,6 +49,7 @@ struct loader {
 	int (*fn)(void *arg, const struct record *record);
 	void *arg;
 	int rc;              /* SQLite's word on why a walk ended early */
+	int os_errno;        /* the system's */
 	const char *law;     /* the law that a row breaks, or NULL */
 	uint64_t law_id;     /* the row's */
 	struct map segments; /* id -> length */
@@ -706,9 +707,11 @@ verdict(const struct loader *loader, int r, char *why, size_t why_cap)
 		return STORE_E_DAMAGED;
 	}
 	if (loader->rc != SQLITE_OK) {
+		char words[STORE_WORDS_CAP];
+
 		store_say(why, why_cap, loader->path, "can't read it: %s (SQLite code %d)",
-			  sqlite3_errstr(loader->rc), loader->rc);
-		return err_new(store_db_errno(loader->rc));
+			  store_db_words(loader->rc, loader->os_errno, words), loader->rc);
+		return err_new(store_db_errno(loader->rc, loader->os_errno));
 	}
 	if (r != 0)
 		store_say(why, why_cap, loader->path, "can't load it: %s", strerror(-r));
@@ -786,6 +789,7 @@ store_load(struct store *store, int (*fn)(void *arg, const struct record *record
 			load_tasks(&loader, &r);
 	}
 
+	loader.os_errno = sqlite3_system_errno(loader.db.conn);
 	store_db_close(&loader.db);
 	map_fini(&loader.segments);
 	map_fini(&loader.tenants);

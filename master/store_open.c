@@ -69,6 +69,8 @@ static int
 judge(const struct opening *opening, int rc, const char *doing)
 {
 	const char *path = opening->store->config.path;
+	int os_errno = sqlite3_system_errno(opening->store->db.conn);
+	char words[STORE_WORDS_CAP];
 
 	if (rc == SQLITE_OK)
 		return 0;
@@ -76,8 +78,8 @@ judge(const struct opening *opening, int rc, const char *doing)
 		return damaged(opening, sqlite3_errstr(rc));
 
 	store_say(opening->why, opening->why_cap, path, "can't %s: %s (SQLite code %d)", doing,
-		  sqlite3_errstr(rc), rc);
-	return err_new(store_db_errno(rc));
+		  store_db_words(rc, os_errno, words), rc);
+	return err_new(store_db_errno(rc, os_errno));
 }
 
 /* sync_folder -- so that a power cut can't take a new file's name away. */
@@ -389,6 +391,14 @@ first_transaction(const struct opening *opening)
 	return r;
 }
 
+static int
+enter_file(const struct opening *opening)
+{
+	int r = connect_file(opening);
+
+	return r != 0 ? r : first_transaction(opening);
+}
+
 int
 store_database_open(struct store *store, char *why, size_t why_cap)
 {
@@ -397,11 +407,11 @@ store_database_open(struct store *store, char *why, size_t why_cap)
 
 	r = make_file(&opening);
 	if (r == 0)
-		r = connect_file(&opening);
-	if (r == 0)
-		r = first_transaction(&opening);
-	if (r == -ENOSPC && store_files_drop_reserve(&store->files))
-		r = first_transaction(&opening); /* a full disk can be cleared by removals only */
+		r = enter_file(&opening);
+	if (r == -ENOSPC && store_files_drop_reserve(&store->files)) {
+		store_db_close(&store->db);
+		r = enter_file(&opening); /* a full disk can be cleared by removals only */
+	}
 	if (r != 0)
 		return r;
 

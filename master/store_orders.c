@@ -161,6 +161,7 @@ judge(struct orders *orders, int rc)
 {
 	uint64_t now = clock_ns(orders->config.clock);
 	bool is_busy = (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED;
+	char words[STORE_WORDS_CAP];
 
 	if (rc == SQLITE_OK) {
 		orders->failing_since_ns = 0;
@@ -170,8 +171,11 @@ judge(struct orders *orders, int rc)
 	if (orders->failing_since_ns == 0)
 		orders->failing_since_ns = now;
 	if (!is_busy) {
+		int os_errno = orders->conn != NULL ? sqlite3_system_errno(orders->conn)
+						    : orders->open_errno;
+
 		orders_db_close(orders);
-		tell_state(orders, ORDERS_DAMAGED, sqlite3_errstr(rc));
+		tell_state(orders, ORDERS_DAMAGED, store_db_words(rc, os_errno, words));
 	} else if (now - orders->failing_since_ns >= BUSY_AFTER_NS) {
 		tell_state(orders, ORDERS_BUSY, "somebody keeps it locked");
 	}

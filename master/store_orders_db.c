@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,6 +93,7 @@ orders_db_open(struct orders *orders)
 	int rc;
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
+		orders->open_errno = fd < 0 ? -fd : errno;
 		if (fd >= 0)
 			close(fd);
 		return SQLITE_CANTOPEN;
@@ -108,8 +110,10 @@ orders_db_open(struct orders *orders)
 		rc = store_db_run(orders->conn, "PRAGMA trusted_schema = OFF");
 	if (rc == SQLITE_OK)
 		rc = prepare(orders);
-	if (rc != SQLITE_OK)
+	if (rc != SQLITE_OK) {
+		orders->open_errno = sqlite3_system_errno(orders->conn);
 		orders_db_close(orders);
+	}
 	return rc;
 }
 

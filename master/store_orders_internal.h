@@ -47,6 +47,7 @@ struct orders {
 
 	/* Below: its thread's alone. */
 	sqlite3 *conn;
+	int open_errno; /* why there is none */
 	ino_t inode;
 	int64_t version; /* PRAGMA data_version when it was read last */
 	bool must_read;

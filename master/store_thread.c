@@ -71,6 +71,8 @@ static void
 note_failure(struct store *store, int rc, const char *doing)
 {
 	int os_errno = sqlite3_system_errno(store->db.conn);
+	int r = store_db_errno(rc, os_errno);
+	char words[STORE_WORDS_CAP];
 	bool is_new;
 
 	if (!sqlite3_get_autocommit(store->db.conn))
@@ -82,8 +84,7 @@ note_failure(struct store *store, int rc, const char *doing)
 	store->retry_after_ns =
 		is_new ? RETRY_MIN_NS : num_min(store->retry_after_ns * 2, RETRY_MAX_NS);
 	store->retry_at_ns = now_ns(store) + store->retry_after_ns;
-	if (((rc & 0xff) == SQLITE_FULL || os_errno == ENOSPC || os_errno == EDQUOT) &&
-	    store_files_drop_reserve(&store->files)) {
+	if ((r == -ENOSPC || r == -EDQUOT) && store_files_drop_reserve(&store->files)) {
 		store->retry_at_ns = now_ns(store);
 		store->reserve_at_ns = now_ns(store) + UPKEEP_NS;
 	}
@@ -94,13 +95,13 @@ note_failure(struct store *store, int rc, const char *doing)
 	store->counts.n_retries++;
 	store_say(store->progress.why, sizeof(store->progress.why), store->config.path,
 		  store_db_is_damage(rc) ? "can't %s: %s; run: tiffin check" : "can't %s: %s",
-		  doing, sqlite3_errstr(rc));
+		  doing, store_db_words(rc, os_errno, words));
 	lock_drop(&store->lock);
 	if (!is_new)
 		return;
 	log_event(LOG_ERROR, "store_stalled",
 		  "path=\"%s\" doing=\"%s\" code=%d errno=%d why=\"%s\"", store->config.path, doing,
-		  rc, os_errno, sqlite3_errstr(rc));
+		  rc, -r, sqlite3_errstr(rc));
 	wake(store);
 }
 

@@ -27,6 +27,8 @@ resize(struct content *content, size_t n)
 static void
 put_bytes(struct content *content, uint64_t offset, const uint8_t *bytes, size_t len_bytes)
 {
+	if (len_bytes == 0)
+		return;
 	if (offset + len_bytes > content->n)
 		resize(content, offset + len_bytes);
 	memcpy(content->at + offset, bytes, len_bytes);

@@ -177,6 +177,25 @@ second_master__once_the_first_is_gone__may_start(void **state)
 }
 
 static void
+file__that_can_t_be_opened__is_told_with_the_system_s_reason(void **state)
+{
+	struct box *box = *state;
+	char name[128];
+
+	assert_int_equal(box_open(box, NULL), 0);
+	box_close(box);
+	snprintf(name, sizeof(name), "%s-wal", box->path);
+	assert_int_equal(mkdir(name, 0700), 0);
+
+	assert_int_equal(box_open(box, NULL), -EISDIR);
+	assert_non_null(strstr(box->why, box->path));
+	assert_non_null(strstr(box->why, "unable to open database file: Is a directory"));
+
+	assert_int_equal(rmdir(name), 0);
+	assert_int_equal(box_open(box, NULL), 0);
+}
+
+static void
 newer_version__is_refused__changes_nothing_and_names_the_cure(void **state)
 {
 	struct box *box = *state;
@@ -469,6 +488,7 @@ main(void)
 		TEST(files__keep_others_out__whatever_the_umask),
 		TEST(second_master__is_refused_and_told_who_has_it),
 		TEST(second_master__once_the_first_is_gone__may_start),
+		TEST(file__that_can_t_be_opened__is_told_with_the_system_s_reason),
 		TEST(newer_version__is_refused__changes_nothing_and_names_the_cure),
 		TEST(newer_version__that_has_other_tables__is_refused_all_the_same),
 		TEST(longest_lease__grows_with_the_start__and_shrinks_by_a_record_only),

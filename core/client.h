@@ -72,6 +72,7 @@ struct tiffin_client {
 	atomic_uint n_mounted;            /* numbers names of segments */
 	atomic_uint turn;                 /* spreads reads over equal copies */
 	atomic_uint n_dmabufs;            /* regions that are memory of a device */
+	_Atomic uint64_t n_other_copy, n_other_look; /* told by tiffin_retries() alone */
 
 	struct lock lock; /* LOCK_core_client */
 	struct rand rand;

@@ -388,6 +388,8 @@ fail_over(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_
 		if (fetch->place->status != STATUS_OK || fetch->result == TIFFIN_E_TOO_SMALL ||
 		    is_final(client, fetch->result, until_ns))
 			continue;
+		if (fetch->place->n_replicas > 1)
+			atomic_fetch_add_explicit(&client->n_other_copy, 1, memory_order_relaxed);
 		if (fetch->place->n_replicas > 1 || fetch->result == TIFFIN_E_DENIED)
 			fetch->result = get_move(client, fetch, until_ns);
 		fetch->may_retry = fetch->result != 0;
@@ -455,12 +457,14 @@ get_some(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t
 		return r;
 
 	for (size_t i = 0; i < n; i++) {
-		fetches[i].may_retry = fetches[i].is_away = false;
+		fetches[i].may_retry = fetches[i].is_away = fetches[i].is_wanted_whole = false;
 		judge(&fetches[i]);
 	}
 	kept = keep_all(client, &ask, fetches, n);
 	move_all(client, fetches, n, until_ns);
 	fail_over(client, fetches, n, until_ns);
+	for (size_t i = 0; i < n; i++)
+		get_hot_fill(client, &fetches[i], until_ns);
 	for (size_t i = 0; i < n; i++)
 		close_lease(client, &fetches[i], kept != NULL ? &kept[i] : NULL);
 	free(kept);
@@ -528,6 +532,7 @@ get_run(struct tiffin_client *client, struct fetch *fetches, size_t n, uint64_t 
 	}
 	for (size_t i = 0; i < n; i++)
 		n_failed += fetches[i].may_retry;
+	atomic_fetch_add_explicit(&client->n_other_look, n_failed, memory_order_relaxed);
 	if (n_failed == 1 && n == 1)
 		get_again(client, fetches, until_ns);
 	else if (n_failed > 0)

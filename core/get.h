@@ -28,6 +28,7 @@ struct fetch {
 	uint64_t asked_ns;
 	uint64_t cluster_id;     /* whose object id it is; 0: not known */
 	bool may_retry, is_away; /* away: its providers are, and may come back */
+	bool is_wanted_whole;    /* a part of it was read so often that the hot cache wants it */
 	size_t at_replica;       /* the one being read */
 	size_t first_op, n_ops;
 	struct spot *spot;

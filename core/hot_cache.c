@@ -18,6 +18,7 @@
 
 #define SKETCH_EACH  65536 /* bytes of the cache for one column of the sketch */
 #define TRIES        16
+#define DRAW_SEED    0x686f74
 #define SHARED_BYTES 4096 /* of len_bytes: their multiple */
 
 /* ---- memory ---------------------------------------------------------------------- */
@@ -28,22 +29,35 @@ adopt(struct hot_cache *cache, bool is_new)
 {
 	if (is_new)
 		hot_ring_make(cache->bytes, cache->len_bytes);
-	return hot_ring_join(&cache->ring, cache->bytes, cache->len_bytes) ? 0 : err_new(-EBADMSG);
+	if (!hot_ring_join(&cache->ring, cache->bytes, cache->len_bytes))
+		return err_new(-EBADMSG);
+	cache->ring.mapping = cache->mapping.bytes != NULL ? &cache->mapping : NULL;
+	return 0;
 }
 
 static int
-map(struct hot_cache *cache, int flags)
+map_private(struct hot_cache *cache)
 {
-	cache->bytes = mmap(NULL, cache->len_bytes, PROT_READ | PROT_WRITE, flags, cache->fd, 0);
-	if (cache->bytes == MAP_FAILED) {
-		cache->bytes = NULL;
+	void *bytes = mmap(NULL, cache->len_bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (bytes == MAP_FAILED)
 		return err_new(-errno);
-	}
+	cache->bytes = bytes;
 	/* Niceties. */
 	(void)madvise(cache->bytes, cache->len_bytes, MADV_HUGEPAGE);
 	(void)madvise(cache->bytes, cache->len_bytes, MADV_DONTDUMP);
 	(void)madvise(cache->bytes, cache->len_bytes, MADV_DONTFORK);
 	return 0;
+}
+
+static int
+map_shared(struct hot_cache *cache)
+{
+	int r = mapping_open(cache->fd, cache->len_bytes, /* is_writable= */ true, &cache->mapping);
+
+	cache->bytes = r < 0 ? NULL : cache->mapping.bytes;
+	return err_up(r);
 }
 
 /* name_file -- one for each user and each space of process numbers: they tell writers apart. */
@@ -88,7 +102,7 @@ begin(struct hot_cache *cache, const struct stat *st)
 		unlink(cache->path);
 		return err_new(-r);
 	}
-	r = map(cache, MAP_SHARED);
+	r = map_shared(cache);
 	if (r == 0)
 		r = adopt(cache, true);
 	if (r == 0 && flock(cache->fd, LOCK_SH) < 0)
@@ -108,7 +122,7 @@ join(struct hot_cache *cache)
 	cache->len_bytes = (uint64_t)st.st_size;
 	if (cache->len_bytes < HOT_RING_BYTES_MIN)
 		return -EAGAIN; /* who was to make it died */
-	r = map(cache, MAP_SHARED);
+	r = map_shared(cache);
 	if (r == 0)
 		r = adopt(cache, false);
 	return err_up(r);
@@ -140,7 +154,9 @@ open_file(struct hot_cache *cache)
 static void
 close_file(struct hot_cache *cache)
 {
-	if (cache->bytes != NULL)
+	if (cache->mapping.bytes != NULL)
+		mapping_close(&cache->mapping);
+	else if (cache->bytes != NULL)
 		munmap(cache->bytes, cache->len_bytes);
 	cache->bytes = NULL;
 	fd_close_at(&cache->fd);
@@ -164,7 +180,7 @@ open_shared(struct hot_cache *cache, const struct hot_cache_config *config)
 static int
 open_private(struct hot_cache *cache)
 {
-	int r = map(cache, MAP_PRIVATE | MAP_ANONYMOUS);
+	int r = map_private(cache);
 
 	return r < 0 ? err_up(r) : err_up(adopt(cache, true));
 }
@@ -244,6 +260,29 @@ hot_cache_get(struct hot_cache *cache, const struct hot_object *object, const st
 	count(&cache->n_hits, 1);
 	count(&cache->hit_bytes, part->len_bytes);
 	return true;
+}
+
+/* is_drawn -- with a chance of part / whole, so that on the average all its bytes are one draw. */
+static bool
+is_drawn(struct hot_cache *cache, uint64_t part_bytes, uint64_t whole_bytes)
+{
+	uint64_t n = atomic_fetch_add_explicit(&cache->n_draws, 1, memory_order_relaxed);
+
+	return map_hash(&n, sizeof(n), DRAW_SEED) % whole_bytes < part_bytes;
+}
+
+bool
+hot_cache_wants(struct hot_cache *cache, const struct hot_object *object, uint64_t part_bytes)
+{
+	uint64_t key = map_hash(&object->id, sizeof(object->id), 0);
+	struct hot_entry entry;
+
+	if (object->len_bytes == 0 || object->len_bytes > HOT_CACHE_WHOLE_MAX ||
+	    !hot_ring_fits(&cache->ring, object->len_bytes) ||
+	    !is_drawn(cache, part_bytes, object->len_bytes))
+		return false;
+	return sketch_see(cache->sketch, key) >= cache->min_seen &&
+	       !hot_ring_find(&cache->ring, &object->id, &entry);
 }
 
 void

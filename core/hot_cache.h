@@ -36,9 +36,10 @@ struct hot_cache {
 	unsigned min_seen;
 	void *bytes;
 	uint64_t len_bytes;
-	int fd;        /* of the shared file, locked as long as it is used; -1: private */
-	char path[96]; /* of it */
-	atomic_uint_fast64_t n_hits, hit_bytes, n_misses, n_kept;
+	struct mapping mapping; /* of the shared file */
+	int fd;                 /* of the shared file, locked as long as it is used; -1: private */
+	char path[96];          /* of it */
+	atomic_uint_fast64_t n_hits, hit_bytes, n_misses, n_kept, n_draws;
 };
 
 enum hot_cache_outcome {
@@ -56,6 +57,15 @@ void hot_cache_close(struct hot_cache *cache); /* NULL is fine */
  */
 bool hot_cache_get(struct hot_cache *cache, const struct hot_object *object,
 		   const struct hot_part *part);
+
+/*
+ * hot_cache_wants -- a part has come from afar: should the whole be fetched, and offered?
+ *
+ * All the bytes of an object, in whatever parts, count as one reading of it.  What is longer than
+ * HOT_CACHE_WHOLE_MAX is never fetched for a part's sake.
+ */
+#define HOT_CACHE_WHOLE_MAX (16ull << 20)
+bool hot_cache_wants(struct hot_cache *cache, const struct hot_object *object, uint64_t part_bytes);
 
 /* hot_cache_offer -- a whole object has come from afar: keep it?  Its bytes are in the slices. */
 void hot_cache_offer(struct hot_cache *cache, const struct hot_object *object,

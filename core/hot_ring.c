@@ -161,6 +161,14 @@ hot_ring_find(const struct hot_ring *ring, const struct hot_id *id, struct hot_e
 	return false;
 }
 
+/* warm -- have its pages at hand, where somebody looks after them. */
+static void
+warm(const struct hot_ring *ring, const uint8_t *at, uint64_t len_bytes)
+{
+	if (ring->mapping != NULL && len_bytes > 0)
+		mapping_warm(ring->mapping, (uint64_t)(at - ring->mapping->bytes), len_bytes);
+}
+
 bool
 hot_ring_read(const struct hot_ring *ring, const struct hot_entry *entry,
 	      const struct hot_part *part, uint32_t *ret_crc)
@@ -170,6 +178,7 @@ hot_ring_read(const struct hot_ring *ring, const struct hot_entry *entry,
 	uint32_t crc = 0;
 
 	assert(num_range_fits(part->offset_bytes, left, entry->len_bytes));
+	warm(ring, from, left);
 	for (size_t i = 0; i < part->n_slices && left > 0; i++) {
 		size_t n = num_min(part->slices[i].iov_len, left);
 
@@ -307,6 +316,12 @@ point(struct hot_ring *ring, const struct hot_id *id, uint64_t at)
 }
 
 bool
+hot_ring_fits(const struct hot_ring *ring, uint64_t len_bytes)
+{
+	return len_bytes <= ring->log_bytes / PART_OF_LOG - LINE;
+}
+
+bool
 hot_ring_add(struct hot_ring *ring, const struct hot_object *object, const struct iovec *slices,
 	     size_t n_slices)
 {
@@ -315,8 +330,7 @@ hot_ring_add(struct hot_ring *ring, const struct hot_object *object, const struc
 	uint32_t crc = 0;
 	uint8_t *to;
 
-	if (left > ring->log_bytes / PART_OF_LOG - LINE ||
-	    !reserve(ring, LINE + num_align_up(left, LINE), &at))
+	if (!hot_ring_fits(ring, left) || !reserve(ring, LINE + num_align_up(left, LINE), &at))
 		return false;
 
 	head = head_at(ring, at);
@@ -325,6 +339,7 @@ hot_ring_add(struct hot_ring *ring, const struct hot_object *object, const struc
 	set(head->len_bytes, object->len_bytes);
 	set(head->crc, object->crc);
 	to = bytes_at(ring, at);
+	warm(ring, to, left);
 	for (size_t i = 0; i < n_slices && left > 0; i++) {
 		size_t n = num_min(slices[i].iov_len, left);
 

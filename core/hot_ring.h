@@ -27,6 +27,7 @@
 #include <sys/uio.h>
 
 #include "transfer/base/base.h"
+#include "transfer/mapping.h"
 
 #define HOT_RING_BYTES_MIN (1ull << 20)
 
@@ -57,7 +58,8 @@ struct hot_ring {
 	_Atomic uint64_t *slots;
 	uint8_t *log;
 	uint64_t log_bytes, n_slots;
-	pid_t pid; /* ours */
+	struct mapping *mapping; /* of the memory, its owner's; NULL: none */
+	pid_t pid;               /* ours */
 	uint64_t start_ticks;
 };
 
@@ -90,6 +92,9 @@ bool hot_ring_find(const struct hot_ring *ring, const struct hot_id *id,
  */
 bool hot_ring_read(const struct hot_ring *ring, const struct hot_entry *entry,
 		   const struct hot_part *part, uint32_t *ret_crc);
+
+/* hot_ring_fits -- could an object of that length be stored at all? */
+bool hot_ring_fits(const struct hot_ring *ring, uint64_t len_bytes);
 
 /*
  * hot_ring_add -- store an object whose bytes are in the slices, unless they have another sum.

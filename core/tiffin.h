@@ -93,8 +93,9 @@ struct tiffin_options {
 				 touches the bytes otherwise (3 % of one for each GB/s) */
 	bool no_rdma;         /* do without */
 	uint32_t rdma_conns;  /* queue pairs to each segment, 1 to 4; default 1 */
-	uint64_t hot_cache_bytes; /* keep so much of what is read often from other hosts in this
-				     one's memory; 0: nothing, else at least 1 MiB */
+	uint64_t hot_cache_bytes; /* keep so much of what is read often from other hosts, whole or
+				     in parts, in this one's memory; 0: nothing, else at least
+				     1 MiB */
 	uint32_t
 		hot_cache_reads; /* keep an object when it is read the so many-th time; default 2 */
 	bool is_hot_cache_shared; /* with all processes of this user that say so; the first one
@@ -603,6 +604,36 @@ struct tiffin_rdma_counts {
 /* tiffin_rdma_counts -- as of now; zeros where there is no RDMA. */
 TIFFIN_API int tiffin_rdma_counts(struct tiffin_client *client,
 				  struct tiffin_rdma_counts *ret_counts);
+
+/* What went one way to one peer, by this client alone, since it was opened. */
+struct tiffin_path {
+	const char *peer, *host; /* endpoint and host of the provider; valid during the call */
+	const char *transport;   /* "local", "shm", "file", "rdma", "tcp" */
+	const char *address;     /* tcp: which of the endpoint's; else "" */
+	uint64_t n_reads, read_bytes, n_writes, write_bytes; /* done */
+	uint64_t n_lost, n_timeout, n_refused, n_failed;     /* ops that ended otherwise */
+	uint64_t n_moved;                 /* ops begun anew on it after another address had ended */
+	uint64_t mean_ns, p50_ns, p99_ns; /* of those done, from their begin on; p50 and p99: no
+					     more than this, within a factor of two */
+	const uint64_t *n_within;         /* counts: up to 1024 ns, up to 2048, 4096, ..., longer */
+	size_t n_n_within;
+};
+
+/* tiffin_paths -- call fn for every path.  A result of fn other than 0 ends the walk and is
+ * returned. */
+TIFFIN_API int tiffin_paths(struct tiffin_client *client,
+			    int (*fn)(void *arg, const struct tiffin_path *path), void *arg);
+
+/* What became of this client's gets and puts on their way, since it was opened.  Set struct_bytes.
+ */
+struct tiffin_retries {
+	size_t struct_bytes;
+	uint64_t n_other_copy; /* gets that went on with another copy, for one had failed */
+	uint64_t n_other_look; /* gets that asked the master once more, for all had */
+};
+
+/* tiffin_retries -- as of now. */
+TIFFIN_API int tiffin_retries(struct tiffin_client *client, struct tiffin_retries *ret_retries);
 
 /* ---- lending memory ------------------------------------------------------------ */
 

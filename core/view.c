@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/get.h"
+#include "core/get_hot.h"
 #include "core/register.h"
 #include "core/stand.h"
 #include "core/why.h"
@@ -121,6 +122,8 @@ read_by(struct tiffin_view *view, struct stand *stand, struct fetch *fetch, bool
 		fetch->len_bytes = num_min(place->len_bytes - fetch->offset_bytes,
 					   get_slices_len(fetch->slices, fetch->n_slices));
 		r = move(view, stand, fetch);
+		if (r == 0)
+			get_hot_fill(view->client, fetch, client_until(view->client));
 	}
 	if ((r == 0 || r == TIFFIN_E_CHECKSUM) && !stand_holds(view, stand)) {
 		*ret_again = atomic_load(&stand->kept.is_lost);

@@ -73,7 +73,75 @@ tell_metrics(struct fs *fs, struct fs_tell *tell)
 	return fs_errno(tiffin_stats(fs->client, tell_count, tell));
 }
 
+static void
+tell_rdma(struct fs_tell *tell, const struct tiffin_rdma_counts *rdma)
+{
+	fs_tell_u64(tell, "rdma_bytes_direct", rdma->bytes_direct);
+	fs_tell_u64(tell, "rdma_bytes_staged", rdma->bytes_staged);
+	fs_tell_u64(tell, "rdma_bytes_loaned", rdma->bytes_loaned);
+	fs_tell_u64(tell, "rdma_loans", rdma->n_loans);
+	fs_tell_u64(tell, "rdma_broken", rdma->n_broken);
+	fs_tell_u64(tell, "rdma_passed", rdma->n_passed);
+}
+
+static int
+tell_transfers(struct fs *fs, struct fs_tell *tell)
+{
+	struct tiffin_retries retries = {.struct_bytes = sizeof(retries)};
+	struct tiffin_rdma_counts rdma = {.struct_bytes = sizeof(rdma)};
+	struct tiffin_hot_cache hot;
+	int r = tiffin_retries(fs->client, &retries);
+
+	if (r == 0)
+		r = tiffin_rdma_counts(fs->client, &rdma);
+	if (r == 0)
+		r = tiffin_hot_cache(fs->client, &hot);
+	if (r < 0)
+		return fs_errno(r);
+	fs_tell_u64(tell, "other_copy", retries.n_other_copy);
+	fs_tell_u64(tell, "other_look", retries.n_other_look);
+	fs_tell_u64(tell, "hot_cache_bytes", hot.len_bytes);
+	fs_tell_u64(tell, "hot_cache_hits", hot.n_hits);
+	fs_tell_u64(tell, "hot_cache_hit_bytes", hot.hit_bytes);
+	fs_tell_u64(tell, "hot_cache_misses", hot.n_misses);
+	fs_tell_u64(tell, "hot_cache_kept", hot.n_kept);
+	tell_rdma(tell, &rdma);
+	return 0;
+}
+
 /* ---- many ---- */
+
+static int
+tell_path(void *arg, const struct tiffin_path *path)
+{
+	struct fs_tell *tell = arg;
+
+	fs_tell_record(tell);
+	fs_tell_text(tell, "peer", path->peer);
+	fs_tell_text(tell, "host", path->host);
+	fs_tell_text(tell, "transport", path->transport);
+	fs_tell_text(tell, "address", path->address);
+	fs_tell_u64(tell, "reads", path->n_reads);
+	fs_tell_u64(tell, "read_bytes", path->read_bytes);
+	fs_tell_u64(tell, "writes", path->n_writes);
+	fs_tell_u64(tell, "write_bytes", path->write_bytes);
+	fs_tell_u64(tell, "lost", path->n_lost);
+	fs_tell_u64(tell, "timeout", path->n_timeout);
+	fs_tell_u64(tell, "refused", path->n_refused);
+	fs_tell_u64(tell, "failed", path->n_failed);
+	fs_tell_u64(tell, "moved", path->n_moved);
+	fs_tell_u64(tell, "mean_us", path->mean_ns / 1000);
+	fs_tell_u64(tell, "p50_us", path->p50_ns / 1000);
+	fs_tell_u64(tell, "p99_us", path->p99_ns / 1000);
+	fs_tell_record_end(tell);
+	return 0;
+}
+
+static int
+tell_paths(struct fs *fs, struct fs_tell *tell)
+{
+	return fs_errno(tiffin_paths(fs->client, tell_path, tell));
+}
 
 static int
 tell_segment(void *arg, const struct tiffin_segment *segment)
@@ -213,6 +281,8 @@ const struct fs_control_entry fs_control_entries[] = {
 	{"tasks", true, tell_tasks},
 	{"events", true, NULL},
 	{"metrics", false, tell_metrics},
+	{"paths", true, tell_paths},
+	{"transfers", false, tell_transfers},
 	{"options", false, tell_options},
 	{"version", false, tell_version},
 	{NULL, false, NULL},

@@ -21,6 +21,7 @@
 #include "transfer/base/map.h"
 #include "transfer/base/num.h"
 #include "transfer/lends.h"
+#include "transfer/path_stats.h"
 #include "transfer/transport.h"
 
 #define N_BUCKETS 256
@@ -40,6 +41,7 @@ struct engine {
 	struct lends lends;
 	struct lock lock;               /* LOCK_xfer_engine; guards what follows */
 	struct list buckets[N_BUCKETS]; /* targets by segment id */
+	struct path_table paths;
 };
 
 int
@@ -55,6 +57,7 @@ engine_new(const struct clock *clock, struct engine **ret_engine)
 	lock_init(&engine->lock, LOCK_xfer_engine);
 	for (size_t i = 0; i < N_BUCKETS; i++)
 		list_init(&engine->buckets[i]);
+	path_table_init(&engine->paths);
 	*ret_engine = engine;
 	return 0;
 }
@@ -69,6 +72,7 @@ engine_free(struct engine *engine)
 		engine->transports[i]->ops->free(engine->transports[i]);
 	for (size_t i = 0; i < N_BUCKETS; i++)
 		assert(list_is_empty(&engine->buckets[i]));
+	path_table_fini(&engine->paths);
 	lock_fini(&engine->lock);
 	lends_fini(&engine->lends);
 	free(engine);
@@ -282,6 +286,27 @@ engine_counts(struct engine *engine, const char *name, struct transport_counts *
 				t->ops->counts(t, ret_counts);
 }
 
+int
+engine_paths(struct engine *engine, int (*fn)(void *arg, const struct path_stats *path), void *arg)
+{
+	struct list_link *link;
+	int r = 0;
+
+	/* Rows are never taken away, so between two of them the lock need not be held. */
+	lock_take(&engine->lock);
+	link = list_first(&engine->paths.all);
+	for (unsigned i = 0, n = engine->paths.n; r == 0 && i < n; i++) {
+		lock_drop(&engine->lock);
+		r = fn(arg, list_of(link, struct path_stats, at));
+		lock_take(&engine->lock);
+		link = link->next;
+	}
+	lock_drop(&engine->lock);
+	if (r == 0 && engine->paths.n >= PATH_STATS_MAX)
+		r = fn(arg, &engine->paths.others);
+	return r;
+}
+
 /* ---- ops ---- */
 
 /* taker_of -- the bit of the transport that was asked last; 0: none was. */
@@ -291,6 +316,24 @@ taker_of(struct op *op)
 	unsigned tried = atomic_load_explicit(&op->tried, memory_order_relaxed);
 
 	return tried == 0 ? 0 : 1u << (31 - (unsigned)__builtin_clz(tried));
+}
+
+/* path_of -- the row that an op of this taker counts in; the target remembers the last one. */
+static struct path_stats *
+path_of(struct engine *engine, const struct op *op, unsigned taker)
+{
+	struct target *target = op->target;
+	const char *address = op->address != NULL ? op->address : "";
+	struct path_stats *path = atomic_load_explicit(&target->paths[taker], memory_order_acquire);
+
+	if (path != NULL && path_is(path, address))
+		return path;
+	lock_take(&engine->lock);
+	path = path_table_find(&engine->paths, &target->desc, engine->transports[taker]->ops->name,
+			       address);
+	lock_drop(&engine->lock);
+	atomic_store_explicit(&target->paths[taker], path, memory_order_release);
+	return path;
 }
 
 /* judge -- what each decorator makes of the result, the innermost first. */
@@ -314,6 +357,8 @@ engine_complete(struct engine *engine, struct op *op, enum op_result result)
 
 		if (engine->is_judged[taker])
 			result = judge(engine->transports[taker], op, result);
+		path_note(path_of(engine, op, taker), op, result,
+			  clock_ns(engine->clock) - op->begun_ns);
 	}
 	op->result = result;
 	/* From here on the op, and with the last one the batch, belong to their owner again. */
@@ -363,6 +408,7 @@ engine_submit(struct engine *engine, struct batch *batch)
 {
 	size_t n_ops = batch->n_ops; /* with the last submit the batch may be gone */
 	struct op *ops = batch->ops;
+	uint64_t now_ns = clock_ns(engine->clock);
 
 	atomic_store_explicit(&batch->n_left, n_ops, memory_order_relaxed);
 	for (size_t i = 0; i < n_ops; i++) {
@@ -372,6 +418,8 @@ engine_submit(struct engine *engine, struct batch *batch)
 		ops[i].id = 0;
 		ops[i].done_bytes = 0;
 		ops[i].n_moves = 0;
+		ops[i].begun_ns = now_ns;
+		ops[i].address = NULL;
 		ops[i].is_begun = false;
 		ops[i].must_cut = ops[i].skipped_crc = false;
 		atomic_store_explicit(&ops[i].tried, 0, memory_order_relaxed);

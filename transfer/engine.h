@@ -64,6 +64,12 @@ void engine_unlearn(struct engine *engine, const void *at);
 struct transport_counts;
 void engine_counts(struct engine *engine, const char *name, struct transport_counts *ret_counts);
 
+/* engine_paths -- call fn for every path that an op took; a result other than 0 ends the walk and
+ * is returned. */
+struct path_stats;
+int engine_paths(struct engine *engine, int (*fn)(void *arg, const struct path_stats *path),
+		 void *arg);
+
 /*
  * engine_submit -- start every op of the batch.  No allocation in steady state.
  *

@@ -78,8 +78,10 @@ struct op {
 	struct list_link at;
 	uint64_t id;
 	uint64_t done_bytes;
-	unsigned n_moves;  /* times that it began anew on another way */
-	bool is_begun;     /* something of it may have gone */
+	unsigned n_moves; /* times that it began anew on another way */
+	bool is_begun;    /* something of it may have gone */
+	uint64_t begun_ns;
+	const char *address; /* which of several it took; a transport that has them sets it */
 	bool must_cut;     /* one-sided WRITEs of it may be under way: whoever takes it over has the
 			      provider end them before it writes */
 	atomic_uint tried; /* transports asked so far, one bit each; the last one has it */

@@ -22,6 +22,8 @@
 #define TARGET_HOST_MAX     64
 #define TARGET_RDMA         "rdma:" /* how an address for RDMA begins */
 
+struct path_stats;
+
 struct target_desc {
 	uint64_t segment_id, segment_epoch, size_bytes;
 	bool is_on_disk;                /* not memory: nobody maps it */
@@ -38,6 +40,7 @@ struct target {
 	bool is_same_host;
 	struct list_link at;               /* in the engine */
 	void *slot[TARGET_TRANSPORTS_MAX]; /* by transport index; guarded by the transport's lock */
+	_Atomic(struct path_stats *) paths[TARGET_TRANSPORTS_MAX]; /* where ops were last counted */
 };
 
 /*

@@ -348,10 +348,21 @@ expire(struct tcp *tcp, struct tcp_waiter *waiter, uint64_t now_ns)
 	waiter->deadline_ns = next_deadline(waiter->batch, now_ns);
 }
 
+/* is_of_one_peer -- then one may be waited for a little while bytes of the other pile up: few large
+ * receives cost half of what many small ones do.  Peers never wait for each other. */
+static bool
+is_of_one_peer(const struct led *led)
+{
+	for (size_t i = 1; i < led->n; i++)
+		if (led->conns[i]->peer != led->conns[0]->peer)
+			return false;
+	return true;
+}
+
 static bool
 drive(struct tcp *tcp, struct tcp_waiter *waiter, struct led *led)
 {
-	bool has_moved = false;
+	bool has_moved = false, may_wait = is_of_one_peer(led);
 
 	for (size_t i = 0; i < led->n && !batch_is_done(waiter->batch); i++) {
 		struct tcp_conn *conn = led->conns[i];
@@ -360,7 +371,7 @@ drive(struct tcp *tcp, struct tcp_waiter *waiter, struct led *led)
 			continue;
 		has_moved |= tcp_conn_open_step(tcp, conn);
 		has_moved |= tcp_conn_send(tcp, conn);
-		has_moved |= tcp_conn_recv(tcp, conn, /* may_wait= */ led->n == 1);
+		has_moved |= tcp_conn_recv(tcp, conn, may_wait);
 	}
 	return has_moved;
 }
@@ -439,6 +450,7 @@ static void
 turn(struct tcp *tcp, struct tcp_waiter *waiter)
 {
 	uint64_t now_ns = clock_ns(engine_clock(tcp->base.engine));
+	bool has_moved, has_ended;
 	struct led led;
 
 	led.n = 0;
@@ -449,8 +461,11 @@ turn(struct tcp *tcp, struct tcp_waiter *waiter)
 		return;
 	}
 	lead(tcp, waiter, &led);
-	if (led.has_changed || drive(tcp, waiter, &led) || waiter->is_rung ||
-	    watch(tcp, &led, now_ns))
+	if (led.has_changed)
+		return;
+	has_moved = drive(tcp, waiter, &led);
+	has_ended = watch(tcp, &led, now_ns);
+	if (has_moved || has_ended || waiter->is_rung)
 		return;
 	sleep_on(tcp, waiter, &led, now_ns);
 }

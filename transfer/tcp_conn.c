@@ -273,6 +273,7 @@ begin_out(struct tcp_conn *conn)
 	list_remove(link);
 	list_push_back(&conn->sent, link);
 	op->is_begun = true;
+	op->address = conn->peer->paths.all[conn->at_path].text;
 
 	request = (struct wire_request){
 		.kind = op->kind == OP_READ ? WIRE_READ : WIRE_WRITE,
@@ -411,9 +412,9 @@ result_of(enum wire_status status)
  */
 #define LOOKS 10
 
-/* recv_head -- 1: all there; 0: not yet; -1: the end.  No lock held. */
+/* recv_head -- 1: all there; 0: not yet, in so many looks; -1: the end.  No lock held. */
 static int
-recv_head(struct tcp_conn *conn, bool *ret_has_moved)
+recv_head(struct tcp_conn *conn, unsigned looks, bool *ret_has_moved)
 {
 	struct tcp_in *in = &conn->in;
 	unsigned n_looks = 0;
@@ -425,7 +426,7 @@ recv_head(struct tcp_conn *conn, bool *ret_has_moved)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-			if (++n_looks == LOOKS)
+			if (++n_looks == looks)
 				return 0;
 			continue;
 		}
@@ -526,10 +527,12 @@ recv_step(struct tcp *tcp, struct tcp_conn *conn, bool may_wait, bool *ret_has_m
 {
 	struct op *op = conn->in.op;
 	enum op_result result = OP_DONE;
+	/* While there is more to send the peer is busy with that, and will not answer. */
+	unsigned looks = conn->out.op != NULL ? 1 : LOOKS;
 	int r;
 
 	lock_drop(&tcp->lock);
-	r = op == NULL ? recv_head(conn, ret_has_moved)
+	r = op == NULL ? recv_head(conn, looks, ret_has_moved)
 		       : recv_bytes(tcp, conn, may_wait, ret_has_moved);
 	lock_take(&tcp->lock);
 	if (r <= 0)

@@ -21,6 +21,9 @@ static const struct arg_def defs[] = {
 	 "the cluster key, for a master on another machine"},
 	{'\0', "timeout", ARG_MS, offsetof(struct cli, timeout_ms), "TIME", NULL,
 	 "longest wait of each request, like 5s"},
+	{'\0', "hot-cache", ARG_BYTES, offsetof(struct cli, hot_cache_bytes), "SIZE", NULL,
+	 "keep so much of what is read often from other hosts, for all who say so; else "
+	 "$TIFFIN_HOT_CACHE"},
 	{'j', "json", ARG_FLAG, offsetof(struct cli, json), NULL, NULL,
 	 "answers and errors as JSON"},
 	{'0', "null", ARG_FLAG, offsetof(struct cli, nul), NULL, NULL,
@@ -235,6 +238,8 @@ cli_client(struct cli *cli, struct tiffin_client **ret_client)
 		.key_file = cli->key_file,
 		.timeout_ms = (uint32_t)num_min(cli->timeout_ms, UINT32_MAX),
 		.open_ms = (uint32_t)num_min(cli->timeout_ms, UINT32_MAX),
+		.hot_cache_bytes = cli->hot_cache_bytes,
+		.is_hot_cache_shared = true,
 	};
 	int r;
 
@@ -342,7 +347,7 @@ find_and_run(struct cli *cli, int argc, char **argv)
 }
 
 int
-cli_main(int argc, char **argv, const char *env_master)
+cli_main(int argc, char **argv, const char *env_master, const char *env_hot_cache)
 {
 	struct cli cli = {.clock = clock_real()};
 	struct args_into into = {&cli_args, &cli};
@@ -352,6 +357,10 @@ cli_main(int argc, char **argv, const char *env_master)
 	args_init(&into);
 	if (env_master != NULL && env_master[0] != '\0')
 		cli.master = env_master;
+	if (env_hot_cache != NULL && env_hot_cache[0] != '\0' &&
+	    num_parse_bytes(env_hot_cache, &cli.hot_cache_bytes) != 0)
+		return cli_say(&cli, CLI_USAGE, "$TIFFIN_HOT_CACHE: '%s' is not a size like 1GiB",
+			       env_hot_cache);
 
 	status = find_and_run(&cli, argc > 0 ? argc - 1 : 0, argv + 1);
 	tiffin_close(cli.client);

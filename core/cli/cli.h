@@ -37,7 +37,8 @@ enum cli_exit {
 struct cli {
 	/* global options */
 	const char *master, *tenant, *key_file;
-	uint64_t timeout_ms; /* 0: the library's */
+	uint64_t hot_cache_bytes; /* 0: none */
+	uint64_t timeout_ms;      /* 0: the library's */
 	bool json, nul, quiet, help, version;
 
 	const struct command *command;
@@ -50,10 +51,10 @@ extern const struct args_list cli_args;
 /*
  * cli_main -- the whole program.
  *
- * needs:   env_master is $TIFFIN_MASTER or NULL.
+ * needs:   env_master is $TIFFIN_MASTER or NULL; env_hot_cache $TIFFIN_HOT_CACHE.
  * result:  exit status.
  */
-int cli_main(int argc, char **argv, const char *env_master);
+int cli_main(int argc, char **argv, const char *env_master, const char *env_hot_cache);
 
 /* cli_address -- the master spoken to. */
 const char *cli_address(const struct cli *cli);

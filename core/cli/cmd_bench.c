@@ -7,6 +7,7 @@
 #include "core/cli/cmd_bench_transfer.h"
 #include "core/cli/command.h"
 #include "core/cli/interrupt.h"
+#include "core/cli/path_rows.h"
 #include "core/cli/rows.h"
 #include "transfer/base/num.h"
 
@@ -19,7 +20,7 @@
 struct opts {
 	const char *sizes;
 	uint64_t n_objects, n_threads;
-	bool verify;
+	bool verify, paths;
 	const char *depths, *transport, *op, *segment; /* of `transfer` */
 };
 
@@ -31,6 +32,8 @@ static const struct arg_def defs[] = {
 	{'t', "threads", ARG_NUMBER, offsetof(struct opts, n_threads), "N", "1", "at once"},
 	{'\0', "verify", ARG_FLAG, offsetof(struct opts, verify), NULL, NULL,
 	 "compare what comes back with what was put"},
+	{'\0', "paths", ARG_FLAG, offsetof(struct opts, paths), NULL, NULL,
+	 "at the end, the ways that the bytes took"},
 	{'\0', "depth", ARG_TEXT, offsetof(struct opts, depths), "N,...", "1,8",
 	 "transfer: so many at once"},
 	{'\0', "transport", ARG_TEXT, offsetof(struct opts, transport), "WAY", NULL,
@@ -157,6 +160,11 @@ bench_objects(struct cli *cli, const struct opts *opts, const uint64_t *sizes, s
 		status = bench_size(&rows, &bench);
 	}
 	cli_keep(&status, rows_end(&rows, 0));
+	if (status == CLI_OK && opts->paths) {
+		if (!cli->json)
+			putchar('\n');
+		status = path_rows_print(cli, bench.client);
+	}
 	return status;
 }
 

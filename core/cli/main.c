@@ -8,5 +8,5 @@
 int
 main(int argc, char **argv)
 {
-	return cli_main(argc, argv, getenv("TIFFIN_MASTER"));
+	return cli_main(argc, argv, getenv("TIFFIN_MASTER"), getenv("TIFFIN_HOT_CACHE"));
 }

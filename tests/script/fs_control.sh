@@ -17,8 +17,8 @@ echo more >"$M/b"
 
 echo "files"
 is "not listed" "b d" "$(ls -A "$M" | xargs)"
-is "found" "by-segment clients clients.json events events.json metrics metrics.json options options.json puts puts.json segments segments.json status status.json tasks tasks.json tenants tenants.json version version.json" "$(LC_ALL=C ls "$C" | xargs)"
-for name in clients events metrics options puts segments status tasks tenants version; do
+is "found" "by-segment clients clients.json events events.json metrics metrics.json options options.json paths paths.json puts puts.json segments segments.json status status.json tasks tasks.json tenants tenants.json transfers transfers.json version version.json" "$(LC_ALL=C ls "$C" | xargs)"
+for name in clients events metrics options paths puts segments status tasks tenants transfers version; do
 	cat "$C/$name" >"$T/text" || die "$name"
 	cp "$C/$name.json" "$T/json" || die "$name.json"
 	json "$T/json" || die "$name.json: $(cat "$T/json")"

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+#include "transfer/path_stats.h"
 #include "transfer/tcp_path.h"
 
 /* ---- which way ------------------------------------------------------------------- */
@@ -231,6 +232,39 @@ n_served(struct site *s)
 	return counts.ops_read;
 }
 
+/* What is told of the way to that address. */
+struct told {
+	const char *address;
+	unsigned n;
+	uint64_t n_reads, bytes, n_moved, n_lost, n_timeout;
+};
+
+static int
+tell(void *arg, const struct path_stats *path)
+{
+	struct told *told = arg;
+
+	if (strcmp(path->address, told->address) != 0)
+		return 0;
+	assert_string_equal(path->transport, "tcp");
+	told->n++;
+	told->n_reads += path->n_done[OP_READ];
+	told->bytes += path->bytes[OP_READ];
+	told->n_moved += path->n_moved;
+	told->n_lost += path->n_lost;
+	told->n_timeout += path->n_timeout;
+	return 0;
+}
+
+static struct told
+told_of(struct site *s, const char *address)
+{
+	struct told told = {.address = address};
+
+	assert_int_equal(engine_paths(s->engine, tell, &told), 0);
+	return told;
+}
+
 /* ---- what happens -------------------------------------------------------------------- */
 
 static void
@@ -250,6 +284,7 @@ peer__that_can_t_be_reached__delays_nobody_else(void **state)
 	assert_true(is_down_to(&s, 1)); /* and the clock stands still */
 
 	assert_int_equal(s.ops[1].result, OP_DONE);
+	assert_int_equal(told_of(&s, serve_endpoint(s.w->serve)).n_reads, 1);
 	atomic_fetch_add(&s.clock.ns, 11 * NS_PER_S);
 	pthread_join(s.thread, NULL);
 	assert_int_equal(s.ops[0].result, OP_E_TIMEOUT);
@@ -262,6 +297,7 @@ way__that_ends_in_the_middle__is_left_for_another_within_50_ms(void **state)
 {
 	char endpoint[200];
 	struct hole hole;
+	struct told told;
 	struct site s;
 
 	(void)state;
@@ -279,6 +315,11 @@ way__that_ends_in_the_middle__is_left_for_another_within_50_ms(void **state)
 	assert_int_equal(s.ops[0].result, OP_DONE);
 	assert_false(scatter_differs(&s.scatters[0], s.w->lent->bytes));
 	assert_int_equal(s.ops[0].crc, crc_of(0, s.w->lent->bytes, 100000));
+	told = told_of(&s, serve_endpoint(s.w->serve));
+	assert_int_equal(told.n, 1);
+	assert_int_equal(told.n_reads, 1);
+	assert_int_equal(told.bytes, 100000);
+	assert_int_equal(told.n_moved, 1);
 	hole_close(&hole);
 	site_close(&s);
 }

@@ -139,9 +139,11 @@ late_write(bool forgets_fences)
 	w->lent->bytes[0] = pattern(0);
 	fake_forget_fences(forgets_fences);
 	fake_hold(true);
+	fake_lose_messages(true); /* the provider does not hear that we are gone */
 	op.deadline_ns = clock_ns(clock_real()) + SOON_NS;
 	assert_int_equal(run(w, &op), OP_E_TIMEOUT);
 	assert_int_equal(serve_fence(w->serve, WORLD_CLIENT), 0);
+	fake_lose_messages(false);
 	fake_hold(false);
 	while (fake_n_in_fabric() > 0)
 		clock_sleep_ms(clock_real(), 1);

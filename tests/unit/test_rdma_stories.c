@@ -64,7 +64,8 @@ one_op(struct world *w, uint64_t seed, enum op_kind kind)
 	free(s.area);
 }
 
-/* give_up_a_write -- it is in the fabric, unless the way was lost before. */
+/* give_up_a_write -- it is in the fabric, unless the way was lost before; and the provider does not
+ * hear that its client is gone. */
 static void
 give_up_a_write(struct world *w)
 {
@@ -75,6 +76,7 @@ give_up_a_write(struct world *w)
 
 	scatter_fill(&s, 1);
 	fake_hold(true);
+	fake_lose_messages(true);
 	op.deadline_ns = clock_ns(clock_real()) + GIVE_UP_NS;
 	(void)run(w, &op);
 	free(s.area);
@@ -94,6 +96,7 @@ bytes_after_fence(uint64_t seed, bool forgets_fences)
 	fake_forget_fences(forgets_fences);
 	give_up_a_write(w);
 	assert_int_equal(serve_fence(w->serve, WORLD_CLIENT), 0);
+	fake_lose_messages(false);
 	memset(w->lent->bytes, NEXT_OWNER, WORLD_SIZE);
 	fake_hold(false);
 	while (fake_n_in_fabric() > 0)

@@ -262,6 +262,14 @@ fake_hold(bool do_hold)
 }
 
 void
+fake_lose_messages(bool do_lose)
+{
+	fake_lock();
+	world.do_lose_messages = do_lose;
+	fake_unlock();
+}
+
+void
 fake_forget_fences(bool do_forget)
 {
 	fake_lock();

@@ -73,6 +73,9 @@ unsigned fake_n_calls(void);
 /* fake_cut -- the device's cable is out (or in again): what is sent over it is lost. */
 void fake_cut(unsigned device, bool is_cut);
 
+/* fake_lose_messages -- every message of the connection manager is lost: nobody hears of an end. */
+void fake_lose_messages(bool do_lose);
+
 /* fake_hold -- WRITEs stay in the fabric until they are let go. */
 void fake_hold(bool do_hold);
 

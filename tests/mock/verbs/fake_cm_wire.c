@@ -188,7 +188,7 @@ fake_message_send(struct fake_id *from, struct fake_message *message)
 
 	message->due_ns = num_max(fake_delay(&world.rand), from->last_due_ns);
 	from->last_due_ns = message->due_ns;
-	if (can_be_lost && (world.devices[from->device].is_cut ||
+	if (can_be_lost && (world.devices[from->device].is_cut || world.do_lose_messages ||
 			    fake_chance(&world.rand, world.config.luck.cm_drop))) {
 		if (!waits) {
 			free(message);

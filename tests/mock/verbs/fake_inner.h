@@ -142,7 +142,7 @@ struct fake_world {
 	uint32_t next_key, next_qp_num, next_id, next_port;
 	uint64_t locked_bytes;
 	unsigned n_objects;
-	bool do_hold, do_forget_fences;
+	bool do_hold, do_forget_fences, do_lose_messages;
 	struct fake_counts counts;
 	unsigned n_complaints;
 	char complaint[256];

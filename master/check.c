@@ -529,8 +529,7 @@ check_client(const struct master *master, const struct client *client)
 	assert(count(&client->segments) == client->n_segments);
 	assert(count(&client->puts) == client->n_puts);
 	assert(count(&client->answers) == client->n_answers);
-	assert(count(&client->offers) == client->n_offers);
-	assert(client->n_offers <= TASK_OFFERS_MAX);
+	task_check_offers(client);
 	list_each(&client->segments, link)
 		assert(list_of(link, struct segment, at_client)->client == client);
 	list_each(&client->puts, link) {

@@ -42,6 +42,7 @@ struct client {
 	struct list puts;     /* struct put.at_client */
 	struct list answers;  /* struct answer.at_client, oldest first */
 	struct list offers;   /* struct task.at_list: tasks that wait until it fetches them */
+	uint64_t offer_bytes; /* of their objects */
 	uint32_t n_segments, n_puts, n_answers, n_offers;
 	uint32_t n_empty_puts;           /* of those puts, without room yet */
 	bool has_worker;                 /* it carries out tasks, as its last ping says */

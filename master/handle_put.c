@@ -94,11 +94,11 @@ make_room(struct master *master, uint64_t all_bytes, bool is_strict)
 {
 	const struct lack *lack = &master->lack;
 	uint64_t wanted = num_min(all_bytes + all_bytes / 4, master->pool_bytes[lack->kind]);
-	uint64_t resting = master->quarantine.resting_bytes;
-	uint64_t coming = resting - master->quarantine.gated_bytes; /* surely, and soon */
+	uint64_t coming, resting = shortage_resting(master, lack->kind, &coming);
 	uint64_t going = 0;
 
-	coming = num_add_sat(coming, master->offload.bytes);
+	if (lack->kind == POOL_MEMORY)
+		coming = num_add_sat(coming, master->offload.bytes);
 	if (master->is_last_try || !shortage_may_fit(master, lack, is_strict ? lack->n : 1))
 		return false;
 	if (wanted > coming)

@@ -68,6 +68,14 @@ give_back(struct object *object)
 	object_drop_replica(object, rep);
 }
 
+static bool
+has_enough_to_do(const struct client *client, const struct task *task)
+{
+	return client->n_offers >= TASK_OFFERS_MAX ||
+	       (client->n_offers > 0 &&
+		client->offer_bytes + task->len_bytes > TASK_OFFER_BYTES_MAX);
+}
+
 /* Room, a writer, and the claims; the object has its copy, or nothing has changed. */
 static int
 find_room(struct master *master, const struct task *task, const struct copy_wish *wish,
@@ -81,7 +89,7 @@ find_room(struct master *master, const struct task *task, const struct copy_wish
 	client = task_worker(task, wish->of, object->replicas->segment);
 	if (client == NULL)
 		r = PUT_E_NO_WORKER;
-	else if (client->n_offers >= TASK_OFFERS_MAX)
+	else if (has_enough_to_do(client, task))
 		r = PUT_E_BUSY;
 	else
 		r = put_claim(master, object->replicas);

@@ -156,6 +156,7 @@ count_gated(struct quarantine *q, struct rest *rest, int sign)
 
 	q->n_gated += (size_t)sign;
 	q->gated_bytes += bytes;
+	rest->segment->gated_bytes += bytes;
 	if (rest->tenant != NULL)
 		rest->tenant->gated_bytes += bytes;
 	rest->is_gated = sign > 0;

@@ -73,6 +73,7 @@ struct segment {
 
 	struct alloc *alloc;
 	uint64_t resting_bytes;
+	uint64_t gated_bytes; /* of those, at gates: nobody knows how long */
 	struct list replicas; /* struct replica.at_segment */
 	struct list rests;    /* struct rest.at_segment */
 	struct list gates;    /* struct gate.at_segment */

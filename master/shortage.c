@@ -164,6 +164,23 @@ shortage_of_tenant(struct master *master, struct tenant *tenant)
 /* ---- what could be ---- */
 
 uint64_t
+shortage_resting(const struct master *master, enum pool_kind kind, uint64_t *ret_coming_bytes)
+{
+	uint64_t resting = 0, gated = 0;
+
+	list_each(&master->all_segments, link) {
+		const struct segment *segment = list_of(link, struct segment, at_master);
+
+		if (!segment_is_here(segment) || pool_kind_of(segment) != kind)
+			continue;
+		resting += segment->resting_bytes;
+		gated += segment->gated_bytes;
+	}
+	*ret_coming_bytes = resting - gated;
+	return resting;
+}
+
+uint64_t
 shortage_largest(const struct master *master, enum pool_kind kind)
 {
 	uint64_t bytes = 0;

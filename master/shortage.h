@@ -64,6 +64,11 @@ void shortage_say_full(struct master *master);
 /* shortage_say_none -- the answer at hand: there is no segment left for the copy that lacks. */
 void shortage_say_none(struct master *master);
 
+/* shortage_resting -- on segments of that kind; *ret_coming_bytes: those of them that come free
+ * surely, and soon. */
+uint64_t shortage_resting(const struct master *master, enum pool_kind kind,
+			  uint64_t *ret_coming_bytes);
+
 /* shortage_largest -- the size of the largest segment of that kind that is here; 0: there is none.
  */
 uint64_t shortage_largest(const struct master *master, enum pool_kind kind);

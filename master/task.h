@@ -49,12 +49,14 @@ enum task_state {
 	TASK_CANCELLED,
 };
 
-#define TASK_TRIES_MAX  5
-#define TASK_RETRY_MS   200 /* after the first try that failed; doubles with each */
-#define TASK_OFFERS_MAX 32  /* to one worker at a time */
-#define TASKS_MAX       65536
-#define TASKS_KEPT_MAX  1024 /* that have ended */
-#define TASK_KEPT_MS    (60ull * 60 * 1000)
+#define TASK_TRIES_MAX 5
+#define TASK_RETRY_MS  200 /* after the first try that failed; doubles with each */
+/* To one worker at a time, one of any size always; their room is taken meanwhile. */
+#define TASK_OFFERS_MAX      1024
+#define TASK_OFFER_BYTES_MAX (256ull << 20)
+#define TASKS_MAX            65536
+#define TASKS_KEPT_MAX       1024 /* that have ended */
+#define TASK_KEPT_MS         (60ull * 60 * 1000)
 
 struct task {
 	uint64_t id, object_id, len_bytes;
@@ -195,6 +197,9 @@ void task_plan(struct master *master, unsigned max_steps);
 
 /* tasks_sweep -- jobs go on, tasks are planned, what ended long ago is forgotten. */
 void tasks_sweep(struct master *master);
+
+/* task_check_offers -- what waits until this worker fetches it is counted right. */
+void task_check_offers(const struct client *client);
 
 /* tasks_check -- every law of tasks and jobs (tests, simulation). */
 void tasks_check(const struct master *master);

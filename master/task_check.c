@@ -92,6 +92,20 @@ check_job(const struct master *master, const struct job *job, bool is_running)
 }
 
 void
+task_check_offers(const struct client *client)
+{
+	uint64_t bytes = 0;
+	uint32_t n = 0;
+
+	list_each(&client->offers, link) {
+		bytes += list_of(link, struct task, at_list)->len_bytes;
+		n++;
+	}
+	assert(client->n_offers == n && client->offer_bytes == bytes);
+	assert(n <= TASK_OFFERS_MAX);
+}
+
+void
 tasks_check(const struct master *master)
 {
 	const struct tasks *tasks = &master->tasks;

@@ -15,11 +15,15 @@
 #include "master/ghost.h"
 #include "master/job.h"
 #include "master/place.h"
+#include "master/shortage.h"
 #include "master/task.h"
 #include "transfer/base/err.h"
 #include "transfer/base/num.h"
 
-#define PLANS_A_SWEEP  64
+#define PLANS_A_SWEEP  1024
+#define BUSY_A_SWEEP   64     /* whose workers have enough to do */
+#define PLANS_A_LOOK   16     /* and then the clock is looked at: */
+#define PLAN_NS        500000 /* hardly longer than that a sweep */
 #define FORGET_A_SWEEP 64
 #define EVICT_STEPS    64
 
@@ -47,6 +51,7 @@ offer(struct task *task, struct put *put)
 	list_remove(&task->at_list);
 	list_push_back(&put->client->offers, &task->at_list);
 	put->client->n_offers++;
+	put->client->offer_bytes += task->len_bytes;
 }
 
 /* What rests comes free soon; only what is missing beyond it is evicted. */
@@ -54,8 +59,9 @@ static void
 make_room(struct master *master, uint64_t bytes)
 {
 	uint64_t wanted = num_add_sat(bytes, bytes / 4);
-	uint64_t coming = master->quarantine.resting_bytes - master->quarantine.gated_bytes;
+	uint64_t coming;
 
+	(void)shortage_resting(master, place_home(master, POOL_MEMORY), &coming);
 	if (wanted > coming)
 		(void)evict_bytes(master, wanted - coming, EVICT_STEPS);
 	store_want_sync(master->store);
@@ -107,8 +113,8 @@ reason_of(int r)
 	}
 }
 
-/* It waits at the end of the list, or has left it. */
-static void
+/* It waits at the end of the list, or has left it.  Gives whether its worker has enough to do. */
+static bool
 plan_one(struct master *master, struct task *task)
 {
 	struct object *object = map_get(&master->objects, task->object_id);
@@ -119,35 +125,37 @@ plan_one(struct master *master, struct task *task)
 
 	if (object == NULL || (task->kind == TASK_MOVE && from == NULL)) {
 		task_pointless(master, task, object == NULL ? STATUS_NOT_FOUND : STATUS_NO_COPY);
-		return;
+		return false;
 	}
 	if (task->kind == TASK_COPY &&
 	    !tenant_has_room(object->tenant, num_align_up(object->len_bytes, ALLOC_GRAIN))) {
 		task_retry(master, task, STATUS_QUOTA_EXCEEDED);
-		return;
+		return false;
 	}
 	if (task->kind == TASK_MOVE && !ghost_has_room(master, object))
-		return; /* it has moved often under those who read it: not before some are done */
+		return false; /* it has moved often under those who read it: not before some are
+				 done */
 	if (!object_is_readable(object)) {
 		task_retry(master, task, STATUS_NOT_COMPLETE);
-		return;
+		return false;
 	}
 	wish = wish_of(task, object);
 	r = put_open_copy(master, task, &wish, &put);
 	if (r == 0) {
 		offer(task, put);
-		return;
+		return false;
 	}
 	if (r == PUT_E_BUSY)
-		return;
+		return true;
 	if (r == PUT_E_NO_SEGMENT && task->job != NULL && has_other(object, from) &&
 	    let_go(master, task, object, from))
-		return;
+		return false;
 	if (r == PUT_E_FULL && task->is_own && task->kind == TASK_MOVE)
 		(void)evict_disks(master, object->len_bytes);
 	else if (r == PUT_E_FULL && wish.n_only == 0 && !task->is_own)
 		make_room(master, object->len_bytes);
 	task_retry(master, task, reason_of(r));
+	return false;
 }
 
 void
@@ -155,6 +163,8 @@ task_plan(struct master *master, unsigned max_steps)
 {
 	struct list *waiting = &master->tasks.waiting;
 	const struct list_link *last = list_last(waiting);
+	uint64_t end_ns = clock_ns(master->clock) + PLAN_NS;
+	unsigned n_busy = 0;
 
 	if (master->progress.is_stalled || master->progress.is_full)
 		return;
@@ -162,14 +172,16 @@ task_plan(struct master *master, unsigned max_steps)
 		struct list_link *link = list_first(waiting);
 		struct task *task;
 
-		if (link == NULL)
+		if (link == NULL ||
+		    (max_steps % PLANS_A_LOOK == 0 && clock_ns(master->clock) >= end_ns))
 			return;
 		task = list_of(link, struct task, at_list);
 		is_last = link == last;
 		list_remove(link);
 		list_push_back(waiting, link);
-		if (task->retry_at_ms <= master->now_ms)
-			plan_one(master, task);
+		if (task->retry_at_ms <= master->now_ms && plan_one(master, task) &&
+		    ++n_busy == BUSY_A_SWEEP)
+			return;
 	}
 }
 

@@ -12,8 +12,10 @@
 static void
 forget_put(struct task *task)
 {
-	if (task->state == TASK_OFFERED)
+	if (task->state == TASK_OFFERED) {
 		task->put->client->n_offers--;
+		task->put->client->offer_bytes -= task->len_bytes;
+	}
 	list_remove(&task->at_list);
 	task->put->task = NULL;
 	task->put = NULL;
@@ -87,6 +89,7 @@ task_fetch(struct master *master, struct client *client)
 	assert(task->state == TASK_OFFERED && task->put->client == client);
 	list_remove(link);
 	client->n_offers--;
+	client->offer_bytes -= task->len_bytes;
 	task->state = TASK_RUNNING;
 	put_take(master, task->put);
 	put_hold_id(master);

@@ -159,7 +159,7 @@ watch_over(struct holding *holding, pid_t pid, int pidfd)
 	return wait_status;
 }
 
-/* run_under -- Ctrl-C is the command's: it ends, and then we do. */
+/* run_under -- signals are the command's: it ends by them, or not, and then we do. */
 static int
 run_under(struct holding *holding, char *const *argv)
 {
@@ -175,8 +175,9 @@ run_under(struct holding *holding, char *const *argv)
 		(void)waitpid(pid, NULL, 0);
 		return cli_fail_system(holding->cli, r, "watching the command");
 	}
-	interrupt_be_patient();
+	interrupt_pass_to(pid);
 	r = watch_over(holding, pid, pidfd);
+	interrupt_pass_to(0);
 	close(pidfd);
 	if (r < 0)
 		return cli_fail_system(holding->cli, r, "waiting for the command");
@@ -240,7 +241,8 @@ const struct command cmd_lease = {
 		"command\n"
 		"the leases are held until Ctrl-C, or --for TIME; with one until it ends, and its "
 		"exit\n"
-		"status is told.  They also end with this process, at the latest after lease_ms.\n"
+		"status is told; SIGTERM, SIGINT and SIGHUP are passed on to it.  They also end "
+		"with this process, at the latest after lease_ms.\n"
 		"\n"
 		"All keys get a lease, or nothing is done.  A lease that is lost is told, with "
 		"exit "

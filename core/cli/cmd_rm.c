@@ -5,6 +5,7 @@
 #include "core/cli/interrupt.h"
 #include "core/cli/key_batch.h"
 #include "core/cli/keys.h"
+#include "core/cli/segment_name.h"
 #include "transfer/base/json.h"
 #include "transfer/base/vec.h"
 
@@ -23,7 +24,7 @@ static const struct arg_def defs[] = {
 	{'\0', "all", ARG_FLAG, offsetof(struct opts, all), NULL, NULL,
 	 "without words: every object of the tenant"},
 	{'\0', "on", ARG_TEXT, offsetof(struct opts, on), "SEGMENT", NULL,
-	 "only the copies on that segment; an object goes with its last copy"},
+	 "only the copies on that segment (its name or id); an object goes with its last copy"},
 	{'\0', "group", ARG_TEXT, offsetof(struct opts, group), "ID", NULL,
 	 "objects of that group, of those with a prefix if one is given"},
 	{'\0', "regex", ARG_TEXT, offsetof(struct opts, pattern), "PATTERN", NULL,
@@ -186,42 +187,16 @@ print_outcome(const struct removal *removal)
 
 /* ---- the segment of --on ---- */
 
-struct sought {
-	const char *name;
-	uint64_t segment_id;
-};
-
-static int
-look(void *arg, const struct tiffin_segment *segment)
-{
-	struct sought *sought = arg;
-
-	if (strcmp(segment->name, sought->name) == 0)
-		sought->segment_id = segment->segment_id;
-	return 0;
-}
-
 /* find_segment -- CLI_OK, or it has been said. */
 static int
 find_segment(struct removal *removal)
 {
-	struct sought sought = {.name = removal->opts->on};
-	int r;
-
 	if (removal->opts->on == NULL)
 		return CLI_OK;
 	if (removal->is_walk || removal->opts->force)
 		return cli_say(removal->batch.cli, CLI_USAGE,
 			       "--on goes with keys alone, without -f");
-	r = tiffin_segments(removal->client, look, &sought);
-	if (r < 0)
-		return cli_fail(removal->batch.cli, r, NULL);
-	if (sought.segment_id == 0)
-		return cli_say(removal->batch.cli, CLI_NOT_FOUND,
-			       "%s: no such segment; `tiffin segments` lists them",
-			       removal->opts->on);
-	removal->segment_id = sought.segment_id;
-	return CLI_OK;
+	return segment_named(removal->batch.cli, removal->opts->on, &removal->segment_id);
 }
 
 static int

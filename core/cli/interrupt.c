@@ -13,9 +13,19 @@ static volatile sig_atomic_t mark;
 /* Written once, before anything that takes long. */
 static volatile sig_atomic_t is_patient;
 
+/* The command that runs under us; 0: none. */
+static volatile sig_atomic_t child;
+
+/* A terminal has told the command by itself: what comes from there is not told again. */
 static void
-on_signal(int number)
+on_signal(int number, siginfo_t *from, void *unused)
 {
+	(void)unused;
+	if (child > 0) {
+		if (from->si_code == SI_USER || from->si_code == SI_QUEUE)
+			kill((pid_t)child, number);
+		return;
+	}
 	if (mark || number == SIGALRM)
 		_exit(EXIT_STATUS);
 	mark = 1;
@@ -26,7 +36,7 @@ on_signal(int number)
 void
 interrupt_install(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	sigemptyset(&action.sa_mask);
@@ -37,6 +47,12 @@ interrupt_install(void)
 
 	/* A reader who has seen enough (| head) shows itself as EPIPE. */
 	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+void
+interrupt_pass_to(pid_t pid)
+{
+	child = pid;
 }
 
 void

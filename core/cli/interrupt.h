@@ -12,6 +12,8 @@
 #ifndef CORE_CLI_INTERRUPT_H
 #define CORE_CLI_INTERRUPT_H
 
+#include <sys/types.h>
+
 #include "transfer/base/base.h"
 
 /* interrupt_install -- before threads start. */
@@ -19,6 +21,10 @@ void interrupt_install(void);
 
 /* interrupt_be_patient -- this command tidies up by itself, however long that takes. */
 void interrupt_be_patient(void);
+
+/* interrupt_pass_to -- a command runs under this one: it gets what we get, however often, and we go
+ * on until it has ended.  0: none does any more. */
+void interrupt_pass_to(pid_t pid);
 
 /* interrupted -- did a signal ask us to stop? */
 bool interrupted(void);

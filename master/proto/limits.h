@@ -15,7 +15,7 @@
 #define REPLICAS_MAX   8    /* copies of one object */
 #define EXTENTS_MAX    4096 /* pieces of one replica */
 #define SEGMENTS_MAX   64   /* segments of one mount request */
-#define WORKS_MAX      16   /* tasks of one fetch or report */
+#define WORKS_MAX      64   /* tasks of one fetch or report */
 #define JOBS_TOLD_MAX  64
 #define OBJECT_LEN_MAX (1ull << 44)
 

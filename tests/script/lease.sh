@@ -38,6 +38,21 @@ expect "no such key" 1 t -q lease a none -- touch "$T/ran" 2>/dev/null
 expect "no key" 2 t -q lease -- true 2>/dev/null
 expect "a time and a command" 2 t -q lease --for 1s a -- true 2>/dev/null
 
+# Signals are the command's: it ends as it likes, and keeps what it has until then.
+for signal in TERM INT HUP; do
+	rm -f "$T/ready" "$T/go"
+	spawn l tiffin lease a -- sh -c "trap 'echo got \$signal; until [ -e $T/go ]; do sleep 0.05; done; exit 9' $signal
+		: >$T/ready; while :; do sleep 0.05; done"
+	wait_for 5 test -e "$T/ready" || die "the command does not run: $(cat "$T/l.log")"
+	kill -$signal "$(pid_of l)"
+	wait_for 5 grep -q got "$T/l.out" || die "$signal is not passed on: $(cat "$T/l.log")"
+	held a || die "$signal: given back before the command has ended"
+	: >"$T/go"
+	finish l
+	is "status after $signal" 9 $?
+done
+wait_for 5 free_again a || die "held after a signal"
+
 # For a time, keys from standard input.
 printf 'a\0b\0' | timed 4000 tiffin --json -0 lease --for 300ms >"$T/json" || die "lease --for: $?"
 is "json" '{"n_held":2,"n_lost":0}' "$(cat "$T/json")"

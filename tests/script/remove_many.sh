@@ -42,7 +42,7 @@ is "copies left" 1 "$(t --json stat twice | tr ',{}' '\n\n\n' | sed -n 's/^"n_re
 is "still right" twice "$(t cat twice)"
 expect "no copy there" 1 t rm --on p1 twice 2>"$T/said"
 expect "no such segment" 1 t rm --on p9 twice 2>"$T/said"
-expect "the last copy" 0 t rm --on p2 twice
+expect "the last copy, by the segment's id" 0 t rm --on "$(q "SELECT segment_id FROM segment WHERE name = 'p2'")" twice
 expect "the object" 1 t stat twice 2>"$T/said"
 check
 down

@@ -198,6 +198,57 @@ eviction__of_a_pinned_object__leaves_it_in_memory(void **state)
 }
 
 static void
+moves_of_small_objects__are_offered_and_fetched_by_the_hundred(void **state)
+{
+	struct tiers t = tiers_of(*state, OFFLOAD_ON, 64 * MIB);
+	struct rep_fetch_tasks fetched = {0};
+	struct rep_ping pinged = {0};
+
+	for (unsigned i = 0; i < 1020; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "small%u", i);
+		assert_int_not_equal(end_put(t.user, key, 4096), 0);
+	}
+	t.w->master->limits.evict_high_pct = 95;
+	t.w->master->limits.evict_low_pct = 85;
+	world_pass_ms(t.w, 200);
+	assert_int_equal(
+		ASK(t.b, ping, &pinged, .now_ms = clock_ms(&t.w->clock.base), .has_worker = 1),
+		STATUS_OK);
+	assert_in_range(pinged.n_tasks, 100, 160);
+	assert_int_equal(ASK(t.b, fetch_tasks, &fetched, .most = WORKS_MAX), STATUS_OK);
+	assert_int_equal(fetched.n_works, 64);
+}
+
+static void
+moves_of_large_objects__are_offered_as_far_as_their_bytes_go(void **state)
+{
+	struct world *w = *state;
+	struct tiers t = {w, world_join(w, 1), world_join(w, 2), world_join(w, 9)};
+	struct rep_ping pinged = {0};
+
+	w->master->limits.offload = OFFLOAD_ON;
+	assert_int_equal(end_mount(t.a, 1, 1, 16384 * MIB), STATUS_OK);
+	assert_int_equal(end_mount_on(t.b, MEDIUM_FILE, 2, 1, 65536 * MIB), STATUS_OK);
+	end_work(t.a);
+	end_work(t.b);
+	for (unsigned i = 0; i < 250; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "large%u", i);
+		assert_int_not_equal(end_put(t.user, key, 64 * MIB), 0);
+	}
+	w->master->limits.evict_high_pct = 90;
+	w->master->limits.evict_low_pct = 80;
+	world_pass_ms(w, 200);
+	assert_int_equal(
+		ASK(t.b, ping, &pinged, .now_ms = clock_ms(&w->clock.base), .has_worker = 1),
+		STATUS_OK);
+	assert_int_equal(pinged.n_tasks, TASK_OFFER_BYTES_MAX / (64 * MIB));
+}
+
+static void
 move__that_is_under_way__is_not_begun_twice(void **state)
 {
 	struct tiers t = tiers_of(*state, OFFLOAD_AUTO, 64 * MIB);
@@ -417,6 +468,8 @@ main(void)
 		T(eviction__of_what_is_read_under_a_lease__spares_it),
 		T(eviction__of_a_pinned_object__leaves_it_in_memory),
 		T(move__that_is_under_way__is_not_begun_twice),
+		WORLD_TEST(moves_of_small_objects__are_offered_and_fetched_by_the_hundred),
+		WORLD_TEST(moves_of_large_objects__are_offered_as_far_as_their_bytes_go),
 		T(object_that_is_removed_while_it_moves__ends_the_move_and_nothing_rests),
 		T(moves_that_fail_for_good__let_auto_drop_for_a_while),
 		T(disk_that_is_full__loses_what_came_there_first),

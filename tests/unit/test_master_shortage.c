@@ -255,6 +255,31 @@ growth_of_a_put__without_room_beside_it__is_refused__and_its_segment_named(void 
 	assert_int_equal(counter_get(&w->master->counters.puts_no_space), 1);
 }
 
+static void
+bytes_that_rest_on_a_disk__are_no_room_to_come_in_memory(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+	struct rec_put on_disk = {span_of("d", 1), 32 * MIB}, put = {span_of("new", 3), 8 * MIB};
+	struct rec_key_only gone = {span_of("d", 1)};
+	struct rec_id disk = {2};
+	struct rep_put_start rep = {0};
+
+	assert_int_equal(end_mount(end, 1, 1, 16 * MIB), STATUS_OK);
+	assert_int_equal(end_mount_on(end, MEDIUM_FILE, 2, 1, 64 * MIB), STATUS_OK);
+	w->master->limits.offload = OFFLOAD_OFF;
+	assert_int_equal(ASK(end, put_start, &rep, .replica_num = 1, .n_preferred = 1,
+			     .preferred = &disk, .n_puts = 1, .puts = &on_disk),
+			 STATUS_OK);
+	assert_int_equal(rep.places[0].replicas[0].segment_id, 2);
+	assert_int_equal(end_finish(end, rep.places[0].object_id, 32 * MIB), STATUS_OK);
+	assert_true(end_put(end, "old", 12 * MIB) != 0);
+
+	SEND(end, remove, .n_keys = 1, .keys = &gone);
+	SEND(end, put_start, .replica_num = 1, .n_puts = 1, .puts = &put);
+	assert_int_equal(counter_get(&w->master->counters.evictions), 1); /* at once */
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
 
 int
@@ -267,6 +292,7 @@ main(void)
 		STORY(strict_copies__of_which_one_can_lie_nowhere__are_refused_at_once__and_nothing_goes),
 		STORY(strict_copies__more_than_segments__are_refused__and_the_segments_are_counted),
 		STORY(strict_nof_copy__without_room_there__makes_room_there__and_not_in_memory),
+		STORY(bytes_that_rest_on_a_disk__are_no_room_to_come_in_memory),
 		STORY(growth_of_a_put__without_room_beside_it__is_refused__and_its_segment_named),
 	};
 

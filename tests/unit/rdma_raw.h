@@ -27,22 +27,24 @@ struct raw_client {
 	struct rdma_welcome welcome;
 };
 
-/* raw_expect -- the next event of the connection manager is this one. */
-static inline void
-raw_expect(struct raw_client *raw, enum rdma_cm_event_type type)
+/* raw_event -- the next one of the connection manager. */
+static inline enum rdma_cm_event_type
+raw_event(struct raw_client *raw)
 {
 	struct pollfd fd = {.fd = raw->events->fd, .events = POLLIN};
+	enum rdma_cm_event_type type;
 	struct rdma_cm_event *event;
 
 	assert_int_equal(poll(&fd, 1, RAW_WAIT_MS), 1);
 	assert_int_equal(rdma_get_cm_event(raw->events, &event), 0);
-	assert_int_equal(event->event, type);
+	type = event->event;
 	if (type == RDMA_CM_EVENT_ESTABLISHED)
 		assert_int_equal(rdma_welcome_decode(event->param.conn.private_data,
 						     event->param.conn.private_data_len,
 						     &raw->welcome),
 				 0);
 	rdma_ack_cm_event(event);
+	return type;
 }
 
 static inline void
@@ -67,15 +69,13 @@ raw_make(struct raw_client *raw)
 	assert_int_equal(rdma_create_qp(raw->id, raw->pd, &attr), 0);
 }
 
-/* raw_open -- at the first "rdma:" address of that endpoint, with that token. */
-static inline void
-raw_open(struct raw_client *raw, const char *endpoint, const struct token *token)
+/* raw_connect -- at the first "rdma:" address of that endpoint, with those words.  Was it let in?
+ */
+static inline bool
+raw_connect(struct raw_client *raw, const char *endpoint, const uint8_t *words, uint8_t n_words)
 {
-	const struct rdma_hello hello = {
-		.life = 1, .epoch_low = (uint16_t)token->segment_epoch, .token = *token};
-	uint8_t bytes[RDMA_HELLO_BYTES];
-	struct rdma_conn_param param = {.private_data = bytes,
-					.private_data_len = sizeof(bytes),
+	struct rdma_conn_param param = {.private_data = words,
+					.private_data_len = n_words,
 					.initiator_depth = 4,
 					.retry_count = 7,
 					.rnr_retry_count = 6};
@@ -86,17 +86,35 @@ raw_open(struct raw_client *raw, const char *endpoint, const struct token *token
 	assert_non_null(at);
 	assert_int_equal(sscanf(at, "rdma:%127s", text), 1);
 	assert_int_equal(sock_addr_parse(text, &addr), 0);
-	rdma_hello_encode(&hello, bytes);
 	raw->events = rdma_create_event_channel();
 	assert_non_null(raw->events);
 	assert_int_equal(rdma_create_id(raw->events, &raw->id, NULL, RDMA_PS_TCP), 0);
 	assert_int_equal(rdma_resolve_addr(raw->id, NULL, &addr.any, 2000), 0);
-	raw_expect(raw, RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(raw_event(raw), RDMA_CM_EVENT_ADDR_RESOLVED);
 	assert_int_equal(rdma_resolve_route(raw->id, 2000), 0);
-	raw_expect(raw, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(raw_event(raw), RDMA_CM_EVENT_ROUTE_RESOLVED);
 	raw_make(raw);
 	assert_int_equal(rdma_connect(raw->id, &param), 0);
-	raw_expect(raw, RDMA_CM_EVENT_ESTABLISHED);
+	return raw_event(raw) == RDMA_CM_EVENT_ESTABLISHED;
+}
+
+/* raw_hello -- with that token. */
+static inline void
+raw_hello(const struct token *token, uint8_t ret[RDMA_HELLO_BYTES])
+{
+	const struct rdma_hello hello = {
+		.life = 1, .epoch_low = (uint16_t)token->segment_epoch, .token = *token};
+
+	rdma_hello_encode(&hello, ret);
+}
+
+static inline void
+raw_open(struct raw_client *raw, const char *endpoint, const struct token *token)
+{
+	uint8_t words[RDMA_HELLO_BYTES];
+
+	raw_hello(token, words);
+	assert_true(raw_connect(raw, endpoint, words, sizeof(words)));
 }
 
 static inline void
@@ -112,7 +130,7 @@ raw_close(struct raw_client *raw)
 	free(raw->bytes);
 }
 
-/* raw_do -- READ or WRITE len bytes at that place of the segment.  How it ended. */
+/* raw_do -- READ or WRITE len bytes at that place of the segment, or SEND them.  How it ended. */
 static inline enum ibv_wc_status
 raw_do(struct raw_client *raw, enum ibv_wr_opcode opcode, uint64_t offset, uint32_t len)
 {
@@ -122,8 +140,10 @@ raw_do(struct raw_client *raw, enum ibv_wr_opcode opcode, uint64_t offset, uint3
 	unsigned waited_ms = 0;
 	int n;
 
-	wr.wr.rdma.remote_addr = raw->welcome.address + offset;
-	wr.wr.rdma.rkey = raw->welcome.rkeys[offset / raw->welcome.piece_bytes];
+	if (opcode != IBV_WR_SEND) {
+		wr.wr.rdma.remote_addr = raw->welcome.address + offset;
+		wr.wr.rdma.rkey = raw->welcome.rkeys[offset / raw->welcome.piece_bytes];
+	}
 	if (ibv_post_send(raw->id->qp, &wr, &bad) != 0)
 		return IBV_WC_GENERAL_ERR;
 	while ((n = ibv_poll_cq(raw->cq, 1, &wc)) == 0 && waited_ms++ < RAW_WAIT_MS)

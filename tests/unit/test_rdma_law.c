@@ -89,6 +89,70 @@ reader__that_writes_with_the_key_it_was_told__is_refused(void **state)
 	}
 }
 
+/* nonsense -- words of a client that are not quite right, or not right at all.  How many. */
+static uint8_t
+nonsense(struct world *w, const struct token *token, uint8_t ret[RDMA_HELLO_BYTES])
+{
+	uint64_t n_flips = rand_below(&w->rand, 4);
+
+	raw_hello(token, ret);
+	for (uint64_t i = 0; i < n_flips; i++)
+		ret[rand_below(&w->rand, RDMA_HELLO_BYTES)] ^=
+			(uint8_t)(1u << rand_below(&w->rand, 8));
+	return n_flips == 0 || rand_below(&w->rand, 4) == 0
+		       ? (uint8_t)rand_below(&w->rand, RDMA_HELLO_BYTES)
+		       : RDMA_HELLO_BYTES;
+}
+
+/* say_nonsense -- on a connection that stands: a SHOW with bits that are wrong, of any length. */
+static void
+say_nonsense(struct world *w, struct raw_client *raw, const struct token *token)
+{
+	struct wire_request request = {.kind = WIRE_SHOW,
+				       .id = 1,
+				       .segment_id = token->segment_id,
+				       .segment_epoch = token->segment_epoch,
+				       .token = *token};
+
+	wire_request_encode(&request, raw->bytes);
+	raw->bytes[rand_below(&w->rand, WIRE_REQUEST_BYTES)] ^= 0x10;
+	(void)raw_do(raw, IBV_WR_SEND, 0,
+		     rand_below(&w->rand, 2) == 0 ? WIRE_REQUEST_BYTES
+						  : (uint32_t)rand_below(&w->rand, RAW_BYTES));
+}
+
+static void
+provider__told_nonsense_in_every_way__lets_nobody_in_and_serves_on(void **state)
+{
+	struct world *w = world_over(&calm, false);
+	struct token write = token_for(w->lent, TOKEN_WRITE);
+	uint8_t back[100], words[RDMA_HELLO_BYTES];
+	unsigned n_in = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 300; i++) {
+		struct raw_client raw = {0};
+		uint8_t n = nonsense(w, &write, words);
+
+		if (raw_connect(&raw, serve_endpoint(w->serve), words, n))
+			n_in++; /* another life is no nonsense */
+		raw_close(&raw);
+	}
+	assert_in_range(n_in, 0, 100);
+	for (unsigned i = 0; i < 50; i++) {
+		struct raw_client raw = {0};
+
+		raw_open(&raw, serve_endpoint(w->serve), &write);
+		say_nonsense(w, &raw, &write);
+		raw_close(&raw);
+	}
+	for (uint64_t i = 0; i < WORLD_SIZE; i++)
+		assert_int_equal(w->lent->bytes[i], pattern(i));
+	assert_int_equal(move(w, OP_READ, &write, back, sizeof(back)), OP_DONE);
+	assert_memory_equal(back, w->lent->bytes, sizeof(back));
+	world_end(w);
+}
+
 /* is_turned_down -- a WRITE that was posted before the client heard of the end is lost, not
  * refused.
  */
@@ -469,6 +533,8 @@ main(void)
 			token__shown_on_a_connection_that_stands__is_judged_like_the_first),
 		cmocka_unit_test(
 			op__that_its_token_does_not_allow__is_refused_before_anything_moves),
+		cmocka_unit_test(
+			provider__told_nonsense_in_every_way__lets_nobody_in_and_serves_on),
 		cmocka_unit_test(reader__that_writes_with_the_key_it_was_told__is_refused),
 		cmocka_unit_test(fence__ends_tokens_of_before_and_lets_readers_go_on),
 		cmocka_unit_test(write__given_up_and_fenced__never_lands),

@@ -6,8 +6,6 @@
  *      bench_fs fs_read [MIB]
  *              a file read cold : the least FUSE program that serves the same bytes
  *              a file read hot  : that program's file, and one on tmpfs
- *      bench_fs fs_small [N]
- *              create, read, remove N files of 4 KiB
  *
  * Reads are of 1 MiB, as dd bs=1M does.  Cold: the kernel's cache of the file is dropped before.
  * Hot: the kernel alone reads, from its pages.  How fast depends on where they lie: in a long run,
@@ -183,77 +181,6 @@ bench_read(size_t len)
 	house_close(&house);
 }
 
-/* ---- small files ---- */
-
-static void
-name_of(char *path, size_t cap, const char *dir, int n)
-{
-	snprintf(path, cap, "%s/d%02d/file-%06d", dir, n % 100, n);
-}
-
-static double
-each(const char *dir, int n_files, void (*fn)(const char *path))
-{
-	double began = house_now_s();
-	char path[200];
-
-	for (int n = 0; n < n_files; n++) {
-		name_of(path, sizeof(path), dir, n);
-		fn(path);
-	}
-	return house_now_s() - began;
-}
-
-static void
-make_small(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-
-	house_must(fd < 0, path);
-	house_must(write(fd, buf, 4096) != 4096, "write");
-	house_must(close(fd), "close");
-}
-
-static void
-read_small(const char *path)
-{
-	int fd = open(path, O_RDONLY);
-
-	house_must(fd < 0, path);
-	house_must(read(fd, buf, 8192) != 4096, "read");
-	close(fd);
-}
-
-static void
-remove_small(const char *path)
-{
-	house_must(unlink(path), path);
-}
-
-static void
-bench_small(int n_files)
-{
-	struct house house;
-	char dir[128], sub[160];
-	double create_s, read_s, remove_s;
-
-	house_open(&house, "512MiB", "unix");
-	mount_store(&house, dir, sizeof(dir));
-	for (int i = 0; i < 100; i++) {
-		snprintf(sub, sizeof(sub), "%s/d%02d", dir, i);
-		house_must(mkdir(sub, 0700), sub);
-	}
-	create_s = each(dir, n_files, make_small);
-	read_s = each(dir, n_files, read_small);
-	remove_s = each(dir, n_files, remove_small);
-	printf("name=fs_small files=%d create_kops=%.2f read_kops=%.2f remove_kops=%.2f\n", n_files,
-	       n_files / create_s / 1e3, n_files / read_s / 1e3, n_files / remove_s / 1e3);
-	snprintf(sub, sizeof(sub), "fusermount3 -u %s", dir);
-	if (system(sub) != 0)
-		fprintf(stderr, "bench: %s\n", sub);
-	house_close(&house);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -262,10 +189,8 @@ main(int argc, char **argv)
 
 	if (strcmp(what, "fs_read") == 0) {
 		bench_read((n != 0 ? n : 1024) * MIB);
-	} else if (strcmp(what, "fs_small") == 0) {
-		bench_small(n != 0 ? (int)n : 10000);
 	} else {
-		fprintf(stderr, "usage: bench_fs fs_read [MIB] | fs_small [N]\n");
+		fprintf(stderr, "usage: bench_fs fs_read [MIB]\n");
 		return 2;
 	}
 	return 0;

@@ -15,14 +15,34 @@ rename_all(struct tiffin_client *client, const struct msg_rename *msg)
 			client_until(client));
 }
 
+/* flags_of -- as the master knows them; 0xff: not to be had. */
+static uint8_t
+flags_of(uint32_t flags)
+{
+	switch (flags) {
+	case 0:
+		return 0;
+	case TIFFIN_NOREPLACE:
+		return RENAME_NOREPLACE_FLAG;
+	case TIFFIN_EXCHANGE:
+		return RENAME_EXCHANGE_FLAG;
+	case TIFFIN_EXCHANGE_ANY:
+		return RENAME_EXCHANGE_ANY_FLAG;
+	default:
+		return 0xff;
+	}
+}
+
 /* judge -- all keys and flags.  Fills in the pairs. */
 static int
 judge(const char *const *from, const char *const *to, struct msg_rename *msg, uint32_t flags)
 {
 	int r = 0;
 
-	if (flags != 0 && flags != TIFFIN_NOREPLACE && flags != TIFFIN_EXCHANGE)
-		return why_set(TIFFIN_E_INVALID, "rename knows one of NOREPLACE and EXCHANGE");
+	msg->flags = flags_of(flags);
+	if (msg->flags == 0xff)
+		return why_set(TIFFIN_E_INVALID,
+			       "rename knows one of NOREPLACE, EXCHANGE and EXCHANGE_ANY");
 	for (uint32_t i = 0; i < msg->n_pairs && r == 0; i++) {
 		r = client_key_check(from[i]);
 		if (r == 0)
@@ -31,9 +51,6 @@ judge(const char *const *from, const char *const *to, struct msg_rename *msg, ui
 			msg->pairs[i] = (struct rec_rename_pair){span_of(from[i], strlen(from[i])),
 								 span_of(to[i], strlen(to[i]))};
 	}
-	msg->flags = flags == TIFFIN_NOREPLACE  ? RENAME_NOREPLACE_FLAG
-		     : flags == TIFFIN_EXCHANGE ? RENAME_EXCHANGE_FLAG
-						: 0;
 	return r;
 }
 

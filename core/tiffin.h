@@ -135,12 +135,13 @@ enum tiffin_flags {
 	TIFFIN_REPLACE = 1, /* put: take the place of an object of that key, at the end, at once */
 	TIFFIN_STRICT = 2,  /* put: all copies or none (otherwise at least one) */
 	TIFFIN_FORCE = 4,   /* remove: also under a lease (readers get right bytes or an error) */
-	TIFFIN_NOREPLACE = 8,  /* rename: not over an existing object */
-	TIFFIN_SOFT_PIN = 16,  /* put, pin: goes for room only when nothing else is left */
-	TIFFIN_HARD_PIN = 32,  /* put, pin: never goes for room */
-	TIFFIN_SAME_NODE = 64, /* put_batch: the first copies of all on one host, while it has
-				  room; of each round of up to 1024 objects and 1 GiB */
-	TIFFIN_EXCHANGE = 128, /* rename: both are there, and change places */
+	TIFFIN_NOREPLACE = 8,      /* rename: not over an existing object */
+	TIFFIN_SOFT_PIN = 16,      /* put, pin: goes for room only when nothing else is left */
+	TIFFIN_HARD_PIN = 32,      /* put, pin: never goes for room */
+	TIFFIN_SAME_NODE = 64,     /* put_batch: the first copies of all on one host, while it has
+				      room; of each round of up to 1024 objects and 1 GiB */
+	TIFFIN_EXCHANGE = 128,     /* rename: both are there, and change places */
+	TIFFIN_EXCHANGE_ANY = 256, /* rename: the same; of a pair one may be missing */
 };
 
 /* Zero means the default.  Set struct_bytes. */
@@ -410,7 +411,8 @@ TIFFIN_API int tiffin_unpin_batch(struct tiffin_client *client, const char *cons
 				  size_t n_keys, int *ret_results);
 
 /*
- * tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE or TIFFIN_EXCHANGE.
+ * tiffin_rename -- atomic; replaces an object at `to` unless TIFFIN_NOREPLACE or
+ * TIFFIN_EXCHANGE(_ANY).
  *
  * After a restart of the master TIFFIN_E_NOT_FOUND may also mean that this call has renamed it, as
  * with tiffin_remove().

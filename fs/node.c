@@ -7,7 +7,6 @@
 #include "fs/node_table.h"
 #include "fs/pin.h"
 #include "transfer/base/err.h"
-#include "transfer/base/vec.h"
 
 #define ROOT_ID 1 /* FUSE_ROOT_ID, in the kernel and in st_ino */
 
@@ -68,8 +67,8 @@ node_free(struct fs_node *node)
 }
 
 /* link -- into the table.  needs: no node has this path. */
-static int
-link_path(struct fs_nodes *nodes, struct fs_node *node)
+int
+fs_node_link_path(struct fs_nodes *nodes, struct fs_node *node)
 {
 	uint64_t hash = hash_of(node->is_dir, node->key);
 	int r;
@@ -142,8 +141,8 @@ fs_node_settle(struct fs_nodes *nodes, struct fs_node *node)
 		list_remove(&node->at_local);
 }
 
-static void
-detach(struct fs_nodes *nodes, struct fs_node *node)
+void
+fs_node_detach_locked(struct fs_nodes *nodes, struct fs_node *node)
 {
 	if (!node->is_linked || node == nodes->root)
 		return;
@@ -157,7 +156,7 @@ is_unused(struct fs_nodes *nodes, struct fs_node *node)
 {
 	if (node->n_lookups > 0 || node->n_refs > 0 || node == nodes->root)
 		return false;
-	detach(nodes, node);
+	fs_node_detach_locked(nodes, node);
 	map_take(&nodes->by_ino, node->ino);
 	nodes->n--;
 	return true;
@@ -174,7 +173,7 @@ make(struct fs_nodes *nodes, bool is_dir, const char *key, struct fs_node **ret_
 	r = number(nodes, node);
 	if (r < 0)
 		goto err_free;
-	r = link_path(nodes, node);
+	r = fs_node_link_path(nodes, node);
 	if (r < 0)
 		goto err_number;
 	nodes->n++;
@@ -219,12 +218,12 @@ fs_nodes_fini(struct fs_nodes *nodes)
 	while (map_next(&nodes->by_ino, &at, &hash, &first)) {
 		struct fs_node *node = first;
 
-		detach(nodes, node);
+		fs_node_detach_locked(nodes, node);
 		fs_pin_unref(take(&node->pin));
 		node_free(node);
 	}
 	if (root != NULL) {
-		detach(nodes, root);
+		fs_node_detach_locked(nodes, root);
 		node_free(root);
 	}
 	map_fini(&nodes->by_path);
@@ -358,7 +357,7 @@ fs_node_detach(struct fs_nodes *nodes, struct fs_node *node)
 {
 	node_check(node);
 	lock_take(&nodes->lock);
-	detach(nodes, node);
+	fs_node_detach_locked(nodes, node);
 	lock_drop(&nodes->lock);
 }
 
@@ -367,7 +366,7 @@ fs_node_remove(struct fs_nodes *nodes, struct fs_node *node)
 {
 	node_check(node);
 	lock_take(&nodes->lock);
-	detach(nodes, node);
+	fs_node_detach_locked(nodes, node);
 	node->is_removed = !node->is_linked;
 	lock_drop(&nodes->lock);
 }
@@ -477,124 +476,4 @@ fs_nodes_ino(struct fs_nodes *nodes, bool is_dir, const char *key)
 	ino = node != NULL ? node->ino : ino_of(is_dir, key);
 	lock_drop(&nodes->lock);
 	return ino;
-}
-
-/* ---- walking and renaming ---- */
-
-static bool
-begins_with(const char *key, const char *prefix)
-{
-	return strncmp(key, prefix, strlen(prefix)) == 0;
-}
-
-void
-fs_nodes_each(struct fs_nodes *nodes, const char *prefix,
-	      void (*fn)(void *arg, struct fs_node *node), void *arg)
-{
-	size_t at = 0;
-	uint64_t ino;
-	void *value;
-
-	lock_take(&nodes->lock);
-	while (map_next(&nodes->by_ino, &at, &ino, &value)) {
-		struct fs_node *node = value;
-
-		if (node->is_linked && begins_with(node->key, prefix))
-			fn(arg, node);
-	}
-	lock_drop(&nodes->lock);
-}
-
-void
-fs_nodes_each_local(struct fs_nodes *nodes, const char *prefix,
-		    void (*fn)(void *arg, struct fs_node *node), void *arg)
-{
-	lock_take(&nodes->lock);
-	list_each(&nodes->locals, link) {
-		struct fs_node *node = list_of(link, struct fs_node, at_local);
-
-		if (begins_with(node->key, prefix))
-			fn(arg, node);
-	}
-	lock_drop(&nodes->lock);
-}
-
-/* move -- one node to another path; it is detached when there is no memory for that. */
-static int
-move(struct fs_nodes *nodes, struct fs_node *node, size_t n_old, const char *new_prefix)
-{
-	size_t n_new = strlen(new_prefix), n_rest = strlen(node->key) - n_old;
-	char *key = malloc(n_new + n_rest + 1);
-	struct fs_node *there;
-	int r = -ENOMEM;
-
-	detach(nodes, node);
-	if (key == NULL)
-		return err_new(r);
-	memcpy(key, new_prefix, n_new);
-	memcpy(key + n_new, node->key + n_old, n_rest + 1);
-	there = fs_nodes_find_locked(nodes, node->is_dir, key);
-	if (there != NULL) {
-		detach(nodes, there);
-		there->is_removed = true;
-	}
-	free(node->key);
-	node->key = key;
-	r = link_path(nodes, node);
-	fs_node_settle(nodes, node);
-	return err_up(r);
-}
-
-int
-fs_nodes_rename(struct fs_nodes *nodes, bool is_dir, const char *from, const char *to)
-{
-	VEC(struct fs_node *) moving = {0};
-	struct fs_node *node;
-	size_t at = 0;
-	uint64_t ino;
-	void *value;
-	int r = 0;
-
-	lock_take(&nodes->lock);
-	node = fs_nodes_find_locked(nodes, is_dir, to);
-	if (node != NULL) {
-		detach(nodes, node);
-		node->is_removed = true;
-	}
-	node = fs_nodes_find_locked(nodes, is_dir, from);
-	if (node != NULL && !is_dir)
-		r = vec_push(&moving, node);
-
-	while (is_dir && r == 0 && map_next(&nodes->by_ino, &at, &ino, &value)) {
-		node = value;
-		if (node->is_linked && begins_with(node->key, from))
-			r = vec_push(&moving, node);
-	}
-	for (size_t i = 0; i < moving.n; i++) {
-		int moved = move(nodes, moving.at[i], strlen(from), to);
-
-		r = r < 0 ? r : moved;
-	}
-	lock_drop(&nodes->lock);
-	vec_fini(&moving);
-	return r < 0 ? err_up(r) : 0;
-}
-
-int
-fs_nodes_exchange(struct fs_nodes *nodes, const char *a, const char *b)
-{
-	struct fs_node *of_a, *of_b;
-	int r = 0, moved = 0;
-
-	lock_take(&nodes->lock);
-	of_a = fs_nodes_find_locked(nodes, /* is_dir= */ false, a);
-	of_b = fs_nodes_find_locked(nodes, /* is_dir= */ false, b);
-	if (of_b != NULL)
-		detach(nodes, of_b); /* or it would be taken for one that is replaced */
-	if (of_a != NULL)
-		r = move(nodes, of_a, strlen(a), b);
-	if (of_b != NULL)
-		moved = move(nodes, of_b, strlen(b), a);
-	lock_drop(&nodes->lock);
-	return err_up(r < 0 ? r : moved);
 }

@@ -164,8 +164,9 @@ bool fs_node_is_kept(struct fs_nodes *nodes, const struct fs_node *node);
 int fs_nodes_rename(struct fs_nodes *nodes, bool is_dir, const char *from,
 		    const char *to) MUST_CHECK;
 
-/* fs_nodes_exchange -- the nodes of two files change places.  0 or -ENOMEM as above. */
-int fs_nodes_exchange(struct fs_nodes *nodes, const char *a, const char *b) MUST_CHECK;
+/* fs_nodes_exchange -- the nodes of two files, or all below two directories, change places.  0 or
+ * -ENOMEM as above. */
+int fs_nodes_exchange(struct fs_nodes *nodes, bool is_dir, const char *a, const char *b) MUST_CHECK;
 
 /* fs_nodes_each -- fn for every linked node whose key begins so; under the lock: fn may not call
  * back. */

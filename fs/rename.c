@@ -6,8 +6,8 @@
  * up to PAGE_MAX keys move at once.  When a later page fails, the earlier ones
  * are renamed back.  More than rename_max keys: EXDEV, and mv(1) copies.
  *
- * What is being written is published first, under the old name.  Two files may change places, by
- * one request; directories may not.
+ * What is being written is published first, under the old name.  Two files or two directories may
+ * change places, by one request: directories of up to PAGE_MAX names together, else EXDEV.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +124,7 @@ exchange_files(struct fs *fs, const char *a, const char *b)
 		r = publish_at(fs, b);
 	if (r == 0)
 		r = fs_errno(tiffin_rename(fs->client, a, b, TIFFIN_EXCHANGE));
-	return r < 0 ? r : fs_nodes_exchange(&fs->nodes, a, b);
+	return r < 0 ? r : fs_nodes_exchange(&fs->nodes, /* is_dir= */ false, a, b);
 }
 
 /* ---- directories ---- */
@@ -273,6 +273,80 @@ rename_dir(struct fs *fs, const char *from, const char *to, bool is_noreplace)
 	return r < 0 ? r : fs_nodes_rename(&fs->nodes, /* is_dir= */ true, from, to);
 }
 
+/* ensure_marker -- a directory that was only kept, or has keys only in names below, has none. */
+static int
+ensure_marker(struct fs *fs, const char *dir)
+{
+	struct fs_version version;
+	int r = fs_names_is_empty(fs, dir);
+
+	if (r != 0)
+		return r == -ENOTEMPTY ? 0 : r; /* what lies below keeps it */
+	r = fs_look_dir(fs, dir, &version);
+	if (r == 0)
+		r = fs_marker_put(fs, dir, &version.attr, /* flags= */ 0);
+	return r == -EEXIST ? 0 : r;
+}
+
+/* merge -- pairs from `a` to `b`, and back those keys of b that no key of a goes to.  Both are in
+ * order. */
+static int
+merge(struct pairs *pairs, const struct pairs *back)
+{
+	size_t n = pairs->from.n;
+	size_t at = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < back->from.n && r == 0; i++) {
+		while (at < n && strcmp(pairs->to.at[at], back->from.at[i]) < 0)
+			at++;
+		if (at == n || strcmp(pairs->to.at[at], back->from.at[i]) != 0)
+			r = pairs_add(pairs, back->to.at[i], back->from.at[i]);
+	}
+	return r;
+}
+
+/* add_selves -- the files "a" and "b" that lie in the directories as "%@". */
+static int
+add_selves(struct fs *fs, const char *a, const char *b, struct pairs *pairs)
+{
+	size_t n = pairs->from.n;
+	int r = add_self(fs, a, b, pairs);
+
+	return r < 0 || pairs->from.n > n ? r : add_self(fs, b, a, pairs);
+}
+
+static int
+exchange_dirs(struct fs *fs, const char *a, const char *b)
+{
+	struct pairs pairs = {0}, back = {0};
+	int r = ensure_marker(fs, a);
+
+	if (r == 0)
+		r = ensure_marker(fs, b);
+	if (r == 0)
+		r = publish_below(fs, a);
+	if (r == 0)
+		r = publish_below(fs, b);
+	if (r == 0)
+		r = gather_pairs(fs, a, b, &pairs);
+	if (r == 0)
+		r = gather_pairs(fs, b, a, &back);
+	if (r == 0)
+		r = merge(&pairs, &back);
+	if (r == 0)
+		r = add_selves(fs, a, b, &pairs);
+	if (r == 0 && pairs.from.n > PAGE_MAX)
+		r = -EXDEV;
+	if (r == 0)
+		r = fs_errno(tiffin_rename_batch(fs->client, (const char *const *)pairs.from.at,
+						 (const char *const *)pairs.to.at, pairs.from.n,
+						 TIFFIN_EXCHANGE_ANY));
+	pairs_fini(&pairs);
+	pairs_fini(&back);
+	return r < 0 ? r : fs_nodes_exchange(&fs->nodes, /* is_dir= */ true, a, b);
+}
+
 /* ---- either ---- */
 
 static bool
@@ -304,6 +378,25 @@ means_dir(struct fs *fs, const struct fs_step *step)
 }
 
 static int
+exchange(struct fs *fs, const struct fs_step *a, const struct fs_step *b, bool is_dir)
+{
+	int r = means_dir(fs, b);
+
+	if (r < 0)
+		return r;
+	if ((r == 1) != is_dir)
+		return -EINVAL; /* a file and a directory */
+	if (is_dir && (a->kind != FS_PATH_PLAIN || b->kind != FS_PATH_PLAIN))
+		return -EXDEV;
+	if (is_dir)
+		return a->dir[0] == '\0' || b->dir[0] == '\0' ? -ENAMETOOLONG
+							      : exchange_dirs(fs, a->dir, b->dir);
+	if (b->file[0] == '\0' || b->file[strlen(b->file) - 1] == '/')
+		return -EINVAL;
+	return exchange_files(fs, a->file, b->file);
+}
+
+static int
 rename_step(struct fs *fs, const struct fs_step *from, const struct fs_step *to, unsigned flags)
 {
 	bool is_noreplace = flags == RENAME_NOREPLACE;
@@ -313,10 +406,8 @@ rename_step(struct fs *fs, const struct fs_step *from, const struct fs_step *to,
 	if (flags != 0 && !is_noreplace && !is_exchange)
 		return -EINVAL;
 	r = means_dir(fs, from);
-	if (r == 0 && is_exchange)
-		r = means_dir(fs, to);
-	if (r == 1 && is_exchange)
-		return -EINVAL; /* the keys below can't all change places at once */
+	if (r >= 0 && is_exchange)
+		return exchange(fs, from, to, r == 1);
 	if (r < 0)
 		return r;
 	if (from->kind == to->kind && strcmp(from->file, to->file) == 0 &&
@@ -330,8 +421,6 @@ rename_step(struct fs *fs, const struct fs_step *from, const struct fs_step *to,
 	}
 	if (to->file[0] == '\0' || to->file[strlen(to->file) - 1] == '/')
 		return -EINVAL;
-	if (is_exchange)
-		return exchange_files(fs, from->file, to->file);
 	return rename_file(fs, from->file, to->file, is_noreplace);
 }
 

@@ -84,10 +84,12 @@ judge_pairs(struct peer *peer, const struct msg_rename *msg)
 	for (uint32_t i = 0; i < msg->n_pairs; i++) {
 		const struct rec_rename_pair *pair = &msg->pairs[i];
 		bool has_to = books_find(peer->master, tenant, pair->to.at, pair->to.len) != NULL;
+		bool has_from =
+			books_find(peer->master, tenant, pair->from.at, pair->from.len) != NULL;
 
-		if (books_find(peer->master, tenant, pair->from.at, pair->from.len) == NULL)
+		if (!has_from && (!has_to || msg->flags != RENAME_EXCHANGE_ANY_FLAG))
 			return STATUS_NOT_FOUND;
-		if (!has_to && (msg->flags & RENAME_EXCHANGE_FLAG) != 0)
+		if (!has_to && msg->flags == RENAME_EXCHANGE_FLAG)
 			return STATUS_NOT_FOUND;
 		if (has_to && (msg->flags & RENAME_NOREPLACE_FLAG) != 0)
 			return STATUS_EXISTS;
@@ -111,7 +113,7 @@ journal_key(struct master *master, const struct object *object, struct span key)
 static int
 journal_pairs(struct peer *peer, const struct msg_rename *msg)
 {
-	bool is_exchange = (msg->flags & RENAME_EXCHANGE_FLAG) != 0;
+	bool is_exchange = (msg->flags & (RENAME_EXCHANGE_FLAG | RENAME_EXCHANGE_ANY_FLAG)) != 0;
 	struct tenant *tenant = peer->client->tenant;
 
 	for (uint32_t i = 0; i < msg->n_pairs; i++) {
@@ -123,11 +125,11 @@ journal_pairs(struct peer *peer, const struct msg_rename *msg)
 				      .object_id = old == NULL ? 0 : old->id};
 		int r = 0;
 
-		if (is_exchange)
+		if (is_exchange && old != NULL)
 			r = journal_key(peer->master, old, pair->from);
 		else if (old != NULL)
 			r = books_journal(peer->master, &gone);
-		if (r == 0)
+		if (r == 0 && object != NULL)
 			r = journal_key(peer->master, object, pair->to);
 		if (r < 0)
 			return err_up(r);
@@ -174,13 +176,19 @@ move_one(struct master *master, struct tenant *tenant, const struct rec_rename_p
 	books_changed(master, CHANGE_PUT, books_find(master, tenant, pair->to.at, pair->to.len));
 }
 
-/* exchange_one -- both leave before one enters: no moment has two of one key. */
+/* exchange_one -- both leave before one enters: no moment has two of one key.  One that is alone
+ * moves. */
 static void
 exchange_one(struct master *master, struct tenant *tenant, const struct rec_rename_pair *pair)
 {
+	const struct rec_rename_pair back = {.from = pair->to, .to = pair->from};
 	struct object *a = books_find(master, tenant, pair->from.at, pair->from.len);
 	struct object *b = books_find(master, tenant, pair->to.at, pair->to.len);
 
+	if (a == NULL || b == NULL) {
+		move_one(master, tenant, a == NULL ? &back : pair);
+		return;
+	}
 	books_leave(master, a);
 	books_leave(master, b);
 	rekey(master, a, pair->to);
@@ -195,12 +203,12 @@ handle_rename(struct peer *peer, const struct msg_rename *msg, struct buf *out)
 {
 	struct books_mark mark = books_mark(peer->master);
 	void (*change)(struct master *, struct tenant *, const struct rec_rename_pair *) =
-		msg->flags == RENAME_EXCHANGE_FLAG ? exchange_one : move_one;
+		msg->flags >= RENAME_EXCHANGE_FLAG ? exchange_one : move_one;
 	int r = judge_pairs(peer, msg);
 
 	(void)out;
-	if (msg->flags > RENAME_EXCHANGE_FLAG) /* one of the two, or none */
-		return STATUS_INVALID;
+	if (msg->flags > RENAME_EXCHANGE_ANY_FLAG || (msg->flags & (msg->flags - 1)) != 0)
+		return STATUS_INVALID; /* one of the three, or none */
 	if (r != STATUS_OK)
 		return r;
 	r = journal_pairs(peer, msg);

@@ -28,6 +28,23 @@ exec 3<&-
 is "seen by others" two "$(t cat a)"
 refused "No such file" tool_files exchange a none
 refused "Invalid argument" tool_files exchange a d
+mkdir x y x/sub && echo 1 >x/one && echo 2 >x/both && echo 3 >y/both && echo 4 >y/four
+exec 3<x/both
+exec 4>x/half && echo new >&4 # what is being written goes along
+tool_files exchange x y || die "exchange of directories"
+is "names of x" "both four" "$(ls x | xargs)"
+is "names of y" "both half one sub" "$(ls y | xargs)"
+is "contents" "3 4 1 2 new" "$(cat x/both x/four y/one y/both y/half | xargs)"
+is "an open file goes on" 2 "$(cat <&3)"
+exec 3<&- 4>&-
+is "seen by others" "3 1 new" "$(t cat x/both y/one y/half | xargs)"
+mkdir e1 && tool_files exchange e1 y && [ -d y ] && is "with an empty one" "" "$(ls y)" || die "an empty directory"
+is "its names" "both half one sub" "$(ls e1 | xargs)"
+rm -r x y e1
+mkdir many few && touch few/x && tool_objects put many/ 1024 1 --batch 500 >/dev/null && ls many >/dev/null || die "many"
+refused "Invalid cross-device link" tool_files exchange many few
+is "nothing has changed" 1024 "$(find many -type f | wc -l)"
+rm -r many few
 master_kill
 master_start
 wait_for 30 test -e a || die "the master does not come back"

@@ -183,7 +183,7 @@ exchange__of_two_files__leaves_both_their_nodes(void **state)
 	struct fs_node *a = told(false, "p/a"), *b = told(false, "p/longer/b");
 
 	(void)state;
-	assert_int_equal(fs_nodes_exchange(&nodes, "p/a", "p/longer/b"), 0);
+	assert_int_equal(fs_nodes_exchange(&nodes, false, "p/a", "p/longer/b"), 0);
 
 	assert_ptr_equal(found(false, "p/longer/b"), a);
 	assert_ptr_equal(found(false, "p/a"), b);
@@ -199,10 +199,31 @@ exchange__of_which_one_is_known__moves_that(void **state)
 	struct fs_node *b = told(false, "p/b");
 
 	(void)state;
-	assert_int_equal(fs_nodes_exchange(&nodes, "p/a", "p/b"), 0);
+	assert_int_equal(fs_nodes_exchange(&nodes, false, "p/a", "p/b"), 0);
 	assert_ptr_equal(found(false, "p/a"), b);
 	assert_null(found(false, "p/b"));
-	assert_int_equal(fs_nodes_exchange(&nodes, "p/x", "p/y"), 0);
+	assert_int_equal(fs_nodes_exchange(&nodes, false, "p/x", "p/y"), 0);
+}
+
+static void
+exchange__of_two_directories__takes_everything_below_along(void **state)
+{
+	struct fs_node *a = told(true, "p/a/"), *b = told(true, "p/longer/");
+	struct fs_node *in_a = told(false, "p/a/f"), *in_b = told(false, "p/longer/f");
+	struct fs_node *sub = told(true, "p/longer/d/"), *near = told(false, "p/a2");
+
+	(void)state;
+	assert_int_equal(fs_nodes_exchange(&nodes, true, "p/a/", "p/longer/"), 0);
+
+	assert_ptr_equal(found(true, "p/longer/"), a);
+	assert_ptr_equal(found(true, "p/a/"), b);
+	assert_ptr_equal(found(false, "p/longer/f"), in_a);
+	assert_ptr_equal(found(false, "p/a/f"), in_b);
+	assert_ptr_equal(found(true, "p/a/d/"), sub);
+	assert_null(found(true, "p/longer/d/"));
+	assert_key(near, "p/a2");
+	assert_false(fs_node_is_removed(&nodes, in_a));
+	assert_false(fs_node_is_removed(&nodes, in_b));
 }
 
 static void
@@ -384,6 +405,7 @@ main(void)
 		TEST(rename__over_another_file__removes_that_one),
 		TEST(exchange__of_two_files__leaves_both_their_nodes),
 		TEST(exchange__of_which_one_is_known__moves_that),
+		TEST(exchange__of_two_directories__takes_everything_below_along),
 		TEST(rename__of_a_directory__takes_everything_below_along),
 		TEST(rename__of_what_nobody_looked_up__is_fine),
 		TEST(locals__are_fresh_files_and_kept_directories__as_long_as_they_have_a_path),

@@ -335,6 +335,8 @@ rename__passes_keys_and_flags_on(void **state)
 	assert_int_equal(heard.rename_flags, RENAME_NOREPLACE_FLAG);
 	assert_int_equal(tiffin_rename(w.client, "a", "b", TIFFIN_EXCHANGE), 0);
 	assert_int_equal(heard.rename_flags, RENAME_EXCHANGE_FLAG);
+	assert_int_equal(tiffin_rename(w.client, "a", "b", TIFFIN_EXCHANGE_ANY), 0);
+	assert_int_equal(heard.rename_flags, RENAME_EXCHANGE_ANY_FLAG);
 	assert_int_equal(tiffin_rename(w.client, "a", "b", TIFFIN_EXCHANGE | TIFFIN_NOREPLACE),
 			 TIFFIN_E_INVALID);
 	assert_int_equal(tiffin_rename(w.client, "a", "taken", 0), TIFFIN_E_EXISTS);

@@ -3,7 +3,7 @@
 /* Objects by their keys: rename, stat, list, attributes. */
 #include "tests/unit/master_world.h"
 
-enum { NOREPLACE = 1, EXCHANGE = 2 };
+enum { NOREPLACE = 1, EXCHANGE = 2, EXCHANGE_ANY = 4 };
 
 static struct end *
 end_with_keys(struct world *w, const char *const *keys, size_t n)
@@ -78,8 +78,29 @@ exchange__of_two__gives_each_the_others_key(void **state)
 	assert_int_equal(RENAME(end, EXCHANGE, "none", "a"), STATUS_NOT_FOUND);
 	assert_int_equal(RENAME(end, EXCHANGE, "a", "a"), STATUS_INVALID);
 	assert_int_equal(RENAME(end, EXCHANGE | NOREPLACE, "a", "c"), STATUS_INVALID);
-	assert_int_equal(RENAME(end, 4, "a", "x"), STATUS_INVALID);
+	assert_int_equal(RENAME(end, 8, "a", "x"), STATUS_INVALID);
 	assert_int_equal(end_get(end, "a").object_id, b);
+}
+
+static void
+exchange_any__of_pairs_with_one_missing__moves_the_other_all_or_none(void **state)
+{
+	struct end *end = end_with_keys(*state, KEYS("a/1", "a/2", "b/2", "b/3"));
+	uint64_t a1 = end_get(end, "a/1").object_id, a2 = end_get(end, "a/2").object_id;
+	uint64_t b2 = end_get(end, "b/2").object_id, b3 = end_get(end, "b/3").object_id;
+
+	assert_int_equal(RENAME(end, EXCHANGE_ANY, "a/1", "b/1", "a/9", "b/9"), STATUS_NOT_FOUND);
+	assert_int_equal(RENAME(end, EXCHANGE_ANY | EXCHANGE, "a/1", "b/1"), STATUS_INVALID);
+	assert_int_equal(end_get(end, "a/1").object_id, a1);
+	assert_int_equal(RENAME(end, EXCHANGE_ANY, "a/1", "b/1", "a/2", "b/2", "a/3", "b/3"),
+			 STATUS_OK);
+	assert_int_equal(end_get(end, "b/1").object_id, a1);
+	assert_int_equal(end_get(end, "b/2").object_id, a2);
+	assert_int_equal(end_get(end, "a/2").object_id, b2);
+	assert_int_equal(end_get(end, "a/3").object_id, b3);
+	assert_int_equal(end_exist(end, "a/1"), STATUS_NOT_FOUND);
+	assert_int_equal(end_exist(end, "b/3"), STATUS_NOT_FOUND);
+	assert_int_equal(end->world->master->objects.n, 4);
 }
 
 static void
@@ -102,7 +123,7 @@ rename__that_names_a_key_twice__is_refused(void **state)
 	assert_int_equal(RENAME(end, 0, "a", "a"), STATUS_INVALID);
 	assert_int_equal(RENAME(end, 0, "a", "b", "b", "c"), STATUS_INVALID);
 	assert_int_equal(RENAME(end, 0, "a", "x", "b", "x"), STATUS_INVALID);
-	assert_int_equal(RENAME(end, 4, "a", "x"), STATUS_INVALID);
+	assert_int_equal(RENAME(end, 8, "a", "x"), STATUS_INVALID);
 	assert_int_equal(end_exist(end, "a"), STATUS_OK);
 }
 
@@ -326,6 +347,7 @@ main(void)
 		WORLD_TEST(rename__moves_the_version_as_it_is),
 		WORLD_TEST(rename__of_several__is_all_or_nothing),
 		WORLD_TEST(exchange__of_two__gives_each_the_others_key),
+		WORLD_TEST(exchange_any__of_pairs_with_one_missing__moves_the_other_all_or_none),
 		WORLD_TEST(rename__onto_another__replaces_it__unless_that_was_forbidden),
 		WORLD_TEST(rename__that_names_a_key_twice__is_refused),
 		WORLD_TEST(rename__onto_an_object_under_a_lease__keeps_its_bytes_for_the_reader),

@@ -76,6 +76,7 @@ load_segment(const struct loading *loading, const struct record *record)
 		return err_new(-ENOMEM);
 	}
 	segment->away_since_ms = master->now_ms;
+	segment->away_stalled_ms = master->stalled_ms;
 	segment->drain = record->drain;
 	segment->trusted_epoch = record->trusted_epoch;
 	list_push_back(&master->all_segments, &segment->at_master);

@@ -95,7 +95,8 @@ struct segment {
 				 */
 	uint64_t
 		doubted_epoch; /* LEAVING: under which it was lent last, when that is why; else 0 */
-	uint64_t away_since_ms;
+	uint64_t away_since_ms,
+		away_stalled_ms; /* AWAY: when, and the master's own stalls until then */
 	uint64_t leave_until_ms; /* LEAVING: the last promise on its bytes that was ever given */
 	uint64_t gone_batch; /* of the journal, from which on its copies are void; 0: none yet */
 	bool is_remade;      /* LEAVING: its id has other bytes by now, those nobody reads */

@@ -192,14 +192,26 @@ lose_some(struct master *master, struct segment *segment)
 	}
 }
 
+/* How long its provider could have come back: not while the start went on, or the loop stood still.
+ */
+static uint64_t
+away_ms(const struct master *master, const struct segment *segment)
+{
+	uint64_t since_ms = master->now_ms - segment->away_since_ms;
+
+	return since_ms - num_min(since_ms, master->stalled_ms - segment->away_stalled_ms);
+}
+
 /* How soon it wants the next turn. */
 static uint64_t
 sweep_segment(struct master *master, struct segment *segment)
 {
-	if (segment->state == SEGMENT_AWAY && master->progress.is_stalled)
+	if (segment->state == SEGMENT_AWAY && master->progress.is_stalled) {
 		segment->away_since_ms = master->now_ms; /* nobody can be mounted now */
+		segment->away_stalled_ms = master->stalled_ms;
+	}
 	if (segment->state == SEGMENT_AWAY &&
-	    master->now_ms - segment->away_since_ms >=
+	    away_ms(master, segment) >=
 		    master->limits.client_ttl_ms + master->limits.client_grace_ms) {
 		log_event(LOG_WARN, "segment_lost", "segment=%" PRIu64 " name=%s", segment->id,
 			  segment->name);

@@ -261,6 +261,31 @@ restart(struct world *w, uint64_t lease_ms)
 	return end;
 }
 
+/* A slow disk, or a debugger: nobody could come back meanwhile. */
+static void
+segment_of_before__while_the_start_takes_long_or_the_loop_stands_still__is_not_lost(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	end_mount(end, 1, 1, 64 * MIB);
+	end_put(end, "kept", 4096);
+	world_close(w);
+	assert_int_equal(world_open(w), 0);
+	for (int i = 0; i < 2; i++) {
+		clock_fake_advance_ms(&w->clock, 60000);
+		world_turn(w);
+		assert_non_null(segment_find(w->master, 1));
+		assert_int_equal(segment_find(w->master, 1)->state, SEGMENT_AWAY);
+	}
+
+	world_pass_ms(w, 9000);
+	assert_int_equal(segment_find(w->master, 1)->state, SEGMENT_AWAY);
+	world_pass_ms(w, 7000);
+	assert_true(segment_find(w->master, 1) == NULL ||
+		    segment_find(w->master, 1)->state == SEGMENT_LEAVING);
+}
+
 static void
 pass_and_ping(struct end *end, uint64_t len_ms)
 {
@@ -414,6 +439,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WORLD_TEST(
+			segment_of_before__while_the_start_takes_long_or_the_loop_stands_still__is_not_lost),
 		WORLD_TEST(replica_on_no_segment__is_refused),
 		WORLD_TEST(segment_row_missing__is_refused),
 		WORLD_TEST(two_replicas_on_one_segment__are_refused),

@@ -4,7 +4,8 @@
 # backup -- the books are copied while the master works under load, and put back.
 #
 # Right: the copy is whole and obeys every law; putting it back never gives wrong bytes, whatever was written
-# since; ids and epochs are never given out again; nothing is replaced by accident, and no master starts on
+# since, and whoever still reads it under a lease that is longer than any the copy knows; ids and epochs are never
+# given out again; nothing is replaced by accident, and no master starts on
 # files that are half changed.
 . "$(dirname "$0")/lib.sh"
 
@@ -112,6 +113,28 @@ timed 5000 tiffin-master --db="$DB" --listen="$MASTER" 2>"$T/said" && die "start
 grep -q "run tiffin restore again" "$T/said" || die "it says: $(cat "$T/said")"
 expect "again" 0 t restore --db "$DB" "$B" >/dev/null
 master_start
+
+# ---- leases have become longer since: the memory knows, these books do not ----
+longest() { q "SELECT longest_lease_ms FROM cluster"; }
+is_longest() { [ "$(longest)" = "$1" ]; }
+master_stop
+LEASE=3s
+master_start
+wait_for 15 is_here || die "the segment does not come back"
+is "longest lease" 3000 "$(longest)"
+objects put long/ 50 100000
+objects get long/ 50 100000
+is "read under long leases" 50 "$(value ok "$T/objects")"
+master_kill
+LEASE=500ms
+expect "restore" 0 t restore --db "$DB" "$B" >/dev/null
+is "longest lease that the backup knows" 500 "$(longest)"
+master_start
+wait_for 15 is_longest 3000 || die "the memory's longest lease is not in the books: $(longest)"
+wait_for 15 is_here || die "the segment does not come back"
+at_least "ms until its room is lent again" 3000 "$(q "SELECT mounted_at_ms - started_at_ms FROM segment, cluster")"
+wait_for 15 is_longest 500 || die "a lease that is over for long still counts: $(longest)"
+check
 
 # ---- a backup that was only copied to its place ----
 master_stop

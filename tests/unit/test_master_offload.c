@@ -43,7 +43,7 @@ static void
 put_some(struct tiers *t, unsigned n, const char *prefix)
 {
 	for (unsigned i = 0; i < n; i++) {
-		char key[8];
+		char key[16];
 
 		snprintf(key, sizeof(key), "%s%u", prefix, i);
 		assert_int_not_equal(end_put(t->user, key, LARGE), 0);

@@ -372,7 +372,7 @@ static void
 fill_with_pins(struct end *end, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		char key[16];
+		char key[32];
 
 		snprintf(key, sizeof(key), "pinned%u", i);
 		assert_int_equal(PUT(end, key, .replica_num = 1, .pin = 2).status, STATUS_OK);

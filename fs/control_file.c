@@ -3,6 +3,7 @@
 /* The files of .tiffin: what each tells, by the names that `tiffin --json` uses. */
 #include "fs/control.h"
 #include "fs/errno.h"
+#include "fs/passthrough.h"
 
 /* ---- one record ---- */
 
@@ -10,6 +11,24 @@ static const char *
 source_of(const struct fs *fs)
 {
 	return fs->opts->source[0] != '\0' ? fs->opts->source : tiffin_master_default();
+}
+
+/* tell_reading -- whether the kernel reads without us, and from how much memory. */
+static void
+tell_reading(struct fs *fs, struct fs_tell *tell)
+{
+	struct fs_arena_limits limits;
+	struct fs_arena_counts counts;
+	const char *why_not = fs_pass_tell(fs, &limits, &counts);
+
+	fs_tell_bool(tell, "passthrough", why_not == NULL);
+	fs_tell_text(tell, "passthrough_why_not", why_not != NULL ? why_not : "");
+	fs_tell_u64(tell, "arena_bytes", limits.size_bytes);
+	fs_tell_u64(tell, "arena_used_bytes", counts.used_bytes);
+	fs_tell_u64(tell, "arena_files", counts.n_slots);
+	fs_tell_u64(tell, "arena_fills", counts.n_fills);
+	fs_tell_u64(tell, "arena_hits", counts.n_hits);
+	fs_tell_u64(tell, "arena_refused", counts.n_refused);
 }
 
 static int
@@ -35,6 +54,7 @@ tell_status(struct fs *fs, struct fs_tell *tell)
 	fs_tell_u64(tell, "tenant_objects", space.tenant_objects);
 	fs_tell_u64(tell, "quota_bytes", space.quota_bytes);
 	fs_tell_u64(tell, "quota_objects", space.quota_objects);
+	tell_reading(fs, tell);
 	return 0;
 }
 

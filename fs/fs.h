@@ -27,6 +27,7 @@
 
 struct fs_control;
 struct fs_invalidate;
+struct fs_pass;
 
 /* What the kernel has open: a file or a directory, until it says release or is gone. */
 struct fs_open {
@@ -42,6 +43,7 @@ struct fs {
 	struct fuse_session *session;
 	struct fs_invalidate *invalidate;
 	struct fs_control *control; /* NULL: there is no .tiffin */
+	struct fs_pass *pass;       /* set when the kernel begins; NULL: all reads come to us */
 	char root_key[FS_KEY_ROOM]; /* "" or ends in '/' */
 	struct fs_attr_defaults defaults;
 	struct fs_attr root_attr; /* of a root whose directory can't have a marker */

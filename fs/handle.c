@@ -9,6 +9,7 @@
 #include "fs/invalidate.h"
 #include "fs/killpriv.h"
 #include "fs/lookup.h"
+#include "fs/passthrough.h"
 #include "fs/pin.h"
 #include "transfer/base/log.h"
 
@@ -171,6 +172,8 @@ ready(struct fs *fs, struct fs_node *node, int flags)
 
 	if (is_writer && node->work.broken != 0)
 		return node->work.broken;
+	if (is_writer && fs_pass_yield(fs, node) < 0)
+		return -ESTALE;
 	if (is_writer && (flags & O_TRUNC) != 0) {
 		fs_node_shown(&fs->nodes, node, &shown);
 		return fs_work_begin_empty(fs, node,
@@ -267,9 +270,10 @@ fs_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fs_killpriv(req, node);
 	if (r == 0) {
 		fs_look_settle(fs, node);
+		if (!fs_pass_open(fs, node, fi))
+			fi->keep_cache = fs_node_keep_pages(&fs->nodes, node);
 		node->n_opens++;
 		node->n_writers += handle->is_writer;
-		fi->keep_cache = fs_node_keep_pages(&fs->nodes, node);
 	} else {
 		settle(fs, node);
 	}
@@ -281,6 +285,7 @@ fs_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	fi->fh = (uint64_t)(uintptr_t)handle;
+	fi->noflush = !handle->is_writer; /* its close has nothing to tell us */
 	if (fuse_reply_open(req, fi) == -ENOENT)
 		handle_close(fs, handle);
 }

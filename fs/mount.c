@@ -19,6 +19,7 @@
 #include "fs/killpriv.h"
 #include "fs/mountpoint.h"
 #include "fs/ops.h"
+#include "fs/passthrough.h"
 #include "fs/work.h"
 #include "transfer/base/log.h"
 #include "transfer/base/vec.h"
@@ -431,6 +432,7 @@ fs_mount_close(struct fs_mount *mount)
 		fs_open_close_all(fs); /* a clean unmount closed them all; some releases got lost */
 		fs_nodes_fini(&fs->nodes);
 	}
+	fs_pass_end(fs);
 	fs_control_free(fs->control);
 	tiffin_close(fs->client);
 	fuse_opt_free_args(&mount->args);

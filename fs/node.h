@@ -75,6 +75,7 @@ struct fs_node {
 	uint32_t n_opens, n_writers;
 	uint64_t set_ns;     /* when its attributes were set here last; 0: never */
 	uint64_t changed_ns; /* when it came to stand for another version last; 0: never */
+	bool was_written; /* through this mount: who reads it may soon be met by a writer again */
 };
 
 #define FS_CHANGES 1024 /* a power of two */

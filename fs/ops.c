@@ -11,6 +11,7 @@
 #include "fs/killpriv.h"
 #include "fs/lookup.h"
 #include "fs/names.h"
+#include "fs/passthrough.h"
 #include "fs/read.h"
 #include "fs/statfs.h"
 #include "fs/write.h"
@@ -36,7 +37,7 @@ want(struct fuse_conn_info *conn, unsigned caps, bool is_wanted)
 static void
 op_init(void *userdata, struct fuse_conn_info *conn)
 {
-	const struct fs *fs = userdata;
+	struct fs *fs = userdata;
 
 	want(conn,
 	     FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_READDIRPLUS |
@@ -53,6 +54,7 @@ op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_write = REQUEST_MAX;
 	/* Bytes read ahead must leave threads for names: their provider may not answer for long. */
 	conn->max_background = (unsigned)num_max(fs->opts->max_threads / 2, (uint64_t)1);
+	fs_pass_begin(fs, conn);
 }
 
 /*

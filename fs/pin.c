@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "fs/arena.h"
 #include "fs/errno.h"
 #include "transfer/base/crc.h"
 #include "transfer/base/log.h"
@@ -46,8 +48,20 @@ fs_pin_unref(struct fs_pin *pin)
 	if (pin == NULL || atomic_fetch_sub(&pin->n_refs, 1) > 1)
 		return;
 	tiffin_view_close(pin->view);
+	fs_arena_let_go(pin->slot);
 	lock_fini(&pin->lock);
 	free(pin);
+}
+
+void
+fs_pin_settle(struct fs_pin *pin, struct fs_slot *slot_taken)
+{
+	assert(pin->view != NULL && atomic_load(&pin->n_refs) == 1);
+	assert(slot_taken->object_id == pin->stat.object_id);
+
+	tiffin_view_close(take(&pin->view));
+	pin->slot = slot_taken;
+	atomic_store(&pin->is_summed, true);
 }
 
 int
@@ -55,7 +69,26 @@ fs_pin_check(struct fs_pin *pin)
 {
 	if (atomic_load(&pin->is_lost))
 		return -EIO;
+	if (pin->slot != NULL)
+		return 0;
 	return fs_errno(tiffin_view_check(pin->view));
+}
+
+static int
+read_slot(const struct fs_slot *slot, uint64_t offset_bytes, const struct iovec *slice,
+	  uint64_t *ret_len_bytes)
+{
+	ssize_t n;
+
+	if (offset_bytes >= slot->len_bytes) {
+		*ret_len_bytes = 0;
+		return 0;
+	}
+	n = pread(slot->fd, slice->iov_base, slice->iov_len, (off_t)offset_bytes);
+	if (n < 0)
+		return -EIO;
+	*ret_len_bytes = (uint64_t)n;
+	return 0;
 }
 
 int
@@ -64,6 +97,8 @@ fs_pin_read(struct fs_pin *pin, uint64_t offset_bytes, const struct iovec *slice
 {
 	if (atomic_load(&pin->is_lost))
 		return -EIO;
+	if (pin->slot != NULL)
+		return read_slot(pin->slot, offset_bytes, slice, ret_len_bytes);
 	return fs_errno(tiffin_view_read(pin->view, offset_bytes, slice, 1, ret_len_bytes));
 }
 
@@ -80,6 +115,8 @@ fs_pin_borrow(struct fs_pin *pin, uint64_t offset_bytes, uint64_t len_bytes,
 	if (left > len_bytes)
 		left = len_bytes;
 
+	if (pin->slot != NULL)
+		left = 0; /* not memory, but a file */
 	while (left > 0) {
 		const void *bytes;
 		uint64_t run_bytes;

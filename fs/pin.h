@@ -27,9 +27,13 @@ struct fs_pin_run {
 	uint32_t crc;
 };
 
+struct fs_slot;
+
+/* Either the store has the bytes, under a lease, or this mount has a copy of them, and no lease. */
 struct fs_pin {
-	struct tiffin_view *view;
-	struct tiffin_stat stat; /* id, length and sum; no attributes */
+	struct tiffin_view *view; /* NULL: there is a slot */
+	struct fs_slot *slot;     /* NULL: there is a view */
+	struct tiffin_stat stat;  /* id, length and sum; no attributes */
 	_Atomic uint32_t n_refs;
 	_Atomic bool is_lost;   /* its bytes are wrong; never becomes false again, and an old value
 				   costs   one more look */
@@ -61,6 +65,14 @@ int fs_pin_borrow(struct fs_pin *pin, uint64_t offset_bytes, uint64_t len_bytes,
 
 /* fs_pin_return -- n of the pieces that were borrowed are looked at no more. */
 void fs_pin_return(struct fs_pin *pin, size_t n);
+
+/*
+ * fs_pin_settle -- from now on it reads our own copy, and the lease ends.
+ *
+ * needs:   nobody else has the pin.
+ * takes:   slot, which holds all bytes of this version.
+ */
+void fs_pin_settle(struct fs_pin *pin, struct fs_slot *slot_taken);
 
 /* fs_pin_check -- does the lease still hold, and all that is borrowed lie there?  0 or -EIO. */
 int fs_pin_check(struct fs_pin *pin) MUST_CHECK;

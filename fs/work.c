@@ -7,6 +7,7 @@
 #include "fs/fs.h"
 #include "fs/handle.h"
 #include "fs/invalidate.h"
+#include "fs/passthrough.h"
 #include "fs/pin.h"
 #include "fs/xattrs.h"
 #include "transfer/base/log.h"
@@ -130,6 +131,9 @@ begin(struct fs *fs, struct fs_node *node, uint64_t len_bytes, uint32_t flags)
 	assert(node->work.put == NULL);
 	if (node->work.broken != 0)
 		return node->work.broken;
+	r = fs_pass_yield(fs, node);
+	if (r < 0)
+		return r;
 	if (!fs_node_is_linked(&fs->nodes, node) && !fs_node_is_removed(&fs->nodes, node))
 		return -ESTALE; /* another version has its path */
 
@@ -138,6 +142,7 @@ begin(struct fs *fs, struct fs_node *node, uint64_t len_bytes, uint32_t flags)
 	r = fs_errno(tiffin_put_begin(fs->client, key, len_bytes, &options, &node->work.put));
 	if (r < 0)
 		return r;
+	node->was_written = true;
 	fs_node_work(&fs->nodes, node, /* has_work= */ true,
 		     /* is_fresh= */ shown.object_id == 0);
 	return 0;

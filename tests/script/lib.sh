@@ -11,6 +11,7 @@ MASTER=unix:$T/master.sock
 LEASE=${LEASE:-5s}
 TTL=${TTL:-10s}
 MASTER_OPTIONS=${MASTER_OPTIONS:-}
+MOUNT_OPTIONS=${MOUNT_OPTIONS:-}
 TIFFINFS=${TIFFINFS:-tiffinfs}
 export TIFFIN_MASTER=$MASTER
 mkdir -p "$M"
@@ -177,7 +178,8 @@ provider_stop() { end "$1" TERM; }
 
 mount_start() {
 	: >"$T/fs.ready"
-	"$TIFFINFS" "$MASTER" "$M" -f --ready-fd=9 "$@" 9>"$T/fs.ready" >>"$T/fs.log" 2>&1 &
+	# shellcheck disable=SC2086
+	"$TIFFINFS" "$MASTER" "$M" -f --ready-fd=9 $MOUNT_OPTIONS "$@" 9>"$T/fs.ready" >>"$T/fs.log" 2>&1 &
 	echo $! >"$T/fs.pid"
 	wait_for 30 is_ready fs || die "the mount does not get ready"
 }

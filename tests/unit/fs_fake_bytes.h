@@ -30,6 +30,8 @@ tiffin_view_open(struct tiffin_client *client, const char *key, struct tiffin_vi
 void
 tiffin_view_close(struct tiffin_view *view)
 {
+	if (view == NULL)
+		return;
 	FAKE_LOCKED(fake_value_drop(view->value));
 	free(view);
 }

@@ -6,6 +6,7 @@
  *      files exchange A B                 renameat2(RENAME_EXCHANGE)
  *      files copy FROM AT TO AT LENGTH    copy_file_range, until nothing more comes; says how many
  *      files seek FILE data|hole AT       lseek; says where
+ *      files mapped FILE                  mmap, and read a byte of each page; says how many
  *
  * On failure: the words of errno on standard error, 1.
  */
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int
@@ -72,6 +75,25 @@ seek(char **words)
 	return 0;
 }
 
+static int
+mapped(char **words)
+{
+	const volatile unsigned char *bytes;
+	unsigned long long sum = 0;
+	struct stat stat;
+	int fd = open(words[0], O_RDONLY);
+
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		return fail("open");
+	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (bytes == MAP_FAILED)
+		return fail("mmap");
+	for (long long at = 0; at < stat.st_size; at += 4096)
+		sum += bytes[at];
+	printf("%lld pages, %llu\n", (long long)(stat.st_size + 4095) / 4096, sum);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -79,12 +101,16 @@ main(int argc, char **argv)
 		const char *name;
 		int n_words;
 		int (*run)(char **words);
-	} calls[] = {{"exchange", 2, exchange}, {"copy", 5, copy}, {"seek", 3, seek}};
+	} calls[] = {{"exchange", 2, exchange},
+		     {"copy", 5, copy},
+		     {"seek", 3, seek},
+		     {"mapped", 1, mapped}};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (strcmp(calls[i].name, argv[1]) == 0 && argc == calls[i].n_words + 2)
 			return calls[i].run(argv + 2);
-	fputs("usage: files exchange A B | copy FROM AT TO AT LENGTH | seek FILE data|hole AT\n",
+	fputs("usage: files exchange A B | copy FROM AT TO AT LENGTH | seek FILE data|hole AT | "
+	      "mapped FILE\n",
 	      stderr);
 	return 2;
 }

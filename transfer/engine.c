@@ -357,8 +357,10 @@ engine_complete(struct engine *engine, struct op *op, enum op_result result)
 
 		if (engine->is_judged[taker])
 			result = judge(engine->transports[taker], op, result);
-		path_note(path_of(engine, op, taker), op, result,
-			  clock_ns(engine->clock) - op->begun_ns);
+		/* One that is cancelled may outlive its target, and tells nothing of the path. */
+		if (result != OP_E_CANCELLED)
+			path_note(path_of(engine, op, taker), op, result,
+				  clock_ns(engine->clock) - op->begun_ns);
 	}
 	op->result = result;
 	/* From here on the op, and with the last one the batch, belong to their owner again. */

@@ -353,7 +353,8 @@ deliver(struct link_sock *ls, const struct frame *frame)
 	call->reply->is_repeat = call->was_sent;
 	call->reply->cluster_id = ls->session.cluster_id;
 	call->reply->payload.at = buf_first(&call->reply->bytes);
-	call->reply->payload.end = call->reply->payload.at + len;
+	call->reply->payload.end =
+		len > 0 ? call->reply->payload.at + len : call->reply->payload.at;
 	call->is_done = true;
 	wake(call);
 }

@@ -276,6 +276,57 @@ fs_look_dir(struct fs *fs, const char *key, struct fs_version *ret_version)
 	return 0;
 }
 
+/* known_for_ms -- how long what the node shows is good; 0: ask. */
+static uint64_t
+known_for_ms(struct fs *fs, struct fs_node *dir, struct fs_version *ret_version)
+{
+	uint64_t now_ns = clock_ns(fs->clock), until_ns, left_ms = 0;
+
+	lock_take(&fs->nodes.lock);
+	until_ns = dir->looked_ns + fs->opts->attr_timeout * NS_PER_MS;
+	if (dir->looked_ns != 0 && dir->is_linked && now_ns < until_ns &&
+	    fs_nodes_changes(&fs->nodes, dir->key) == dir->n_changes) {
+		*ret_version = dir->shown;
+		left_ms = (until_ns - now_ns) / NS_PER_MS;
+	}
+	lock_drop(&fs->nodes.lock);
+	return left_ms;
+}
+
+int
+fs_look_known_dir(struct fs *fs, struct fs_node *dir, struct fs_version *ret_version,
+		  uint64_t *ret_left_ms)
+{
+	uint64_t asked_ns = clock_ns(fs->clock);
+	char key[FS_KEY_ROOM];
+	uint32_t n_changes;
+	int r;
+
+	*ret_left_ms = known_for_ms(fs, dir, ret_version);
+	if (*ret_left_ms > 0)
+		return 0;
+	fs_node_key(&fs->nodes, dir, key);
+	n_changes = fs_nodes_changes(&fs->nodes, key);
+	r = fs_look_dir(fs, key, ret_version);
+	if (r < 0)
+		return r;
+	lock_take(&fs->nodes.lock);
+	dir->shown = *ret_version;
+	dir->looked_ns = asked_ns;
+	dir->n_changes = n_changes;
+	lock_drop(&fs->nodes.lock);
+	*ret_left_ms = fs->opts->attr_timeout;
+	return 0;
+}
+
+void
+fs_look_dir_changed(struct fs *fs, struct fs_node *dir)
+{
+	lock_take(&fs->nodes.lock);
+	dir->looked_ns = 0;
+	lock_drop(&fs->nodes.lock);
+}
+
 static int
 look_dir(struct fs *fs, const char *key, struct fs_node **ret_node, struct fs_version *ret_version)
 {
@@ -410,14 +461,13 @@ fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct fs_node *node = fs_node_of(req, ino);
 	struct fs *fs = fs_of(req);
 	struct fs_version version;
-	char key[FS_KEY_ROOM];
+	uint64_t left_ms = fs->opts->attr_timeout;
 	struct stat stat;
 	int r;
 
 	(void)fi;
 	if (node->is_dir) {
-		fs_node_key(&fs->nodes, node, key);
-		r = fs_look_dir(fs, key, &version);
+		r = fs_look_known_dir(fs, node, &version, &left_ms);
 	} else {
 		lock_take(&node->lock);
 		r = fs_look_file(fs, node, &version);
@@ -428,5 +478,5 @@ fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	fs_attr_show(&version.attr, node->ino, version.len_bytes, &stat);
-	fuse_reply_attr(req, &stat, (double)fs->opts->attr_timeout / 1000);
+	fuse_reply_attr(req, &stat, (double)left_ms / 1000);
 }

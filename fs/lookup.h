@@ -74,4 +74,18 @@ bool fs_look_may_show(struct fs *fs, const struct fs_node *node, uint64_t object
 void fs_look_show(struct fs *fs, struct fs_node *node, const struct fs_version *version);
 void fs_look_settle(struct fs *fs, const struct fs_node *node);
 
+/*
+ * fs_look_known_dir -- a directory's attributes, of the master only when what was heard last is
+ * older than attr_timeout, or the directory has changed since.
+ *
+ * The kernel asks after each name that is made or removed in it.
+ *
+ * gives:   *ret_left_ms: how long that is good.
+ */
+int fs_look_known_dir(struct fs *fs, struct fs_node *dir, struct fs_version *ret_version,
+		      uint64_t *ret_left_ms) MUST_CHECK;
+
+/* fs_look_dir_changed -- its attributes were changed here. */
+void fs_look_dir_changed(struct fs *fs, struct fs_node *dir);
+
 #endif

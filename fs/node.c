@@ -398,6 +398,7 @@ fs_node_show(struct fs_nodes *nodes, struct fs_node *node, const struct fs_versi
 	node_check(node);
 	lock_take(&nodes->lock);
 	node->shown = *version;
+	node->looked_ns = 0;
 	lock_drop(&nodes->lock);
 }
 

@@ -65,6 +65,9 @@ struct fs_node {
 	bool is_fresh;   /* file: nothing is published under its key yet */
 	bool is_leaving; /* file: being removed here, its end is no news */
 	struct fs_version shown;
+	uint64_t looked_ns; /* directory: when the master was asked for what it shows; 0: not, or it
+			       changed */
+	uint32_t n_changes; /* directory: of its key, just before that */
 	uint64_t cached_id; /* the version whose pages the kernel may hold; 0: none */
 	struct fs_node *same_hash;
 	struct list_link at_local;

@@ -130,7 +130,10 @@ set_dir(struct fs *fs, struct fs_node *node, const struct stat *stat, int to_set
 		return 0; /* a piece of a name has nowhere to keep them */
 	if (ret_version->attr.xattr_bytes > 0)
 		r = fs_xattrs_fetch(fs->client, key, /* object_id= */ 0, &xattrs);
-	return r < 0 ? r : fs_marker_set(fs, key, &ret_version->attr, &xattrs);
+	if (r == 0)
+		r = fs_marker_set(fs, key, &ret_version->attr, &xattrs);
+	fs_look_dir_changed(fs, node);
+	return r;
 }
 
 void

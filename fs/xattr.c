@@ -71,7 +71,9 @@ keep(struct fs *fs, struct fs_node *node, struct fs_version *version, const stru
 	fs_node_key(&fs->nodes, node, key);
 	if (node->is_dir) {
 		version->attr.xattr_bytes = list->len_bytes;
-		return fs_marker_set(fs, key, &version->attr, list);
+		r = fs_marker_set(fs, key, &version->attr, list);
+		fs_look_dir_changed(fs, node);
+		return r;
 	}
 	r = fs_xattrs_keep(fs->client, key, version->object_id, &version->attr, list);
 	if (r == 0)

@@ -121,7 +121,7 @@ if has fio; then
 	say "fio"
 	for how in "rw=randwrite bs=4k" "rw=write bs=1m" "rw=randrw bs=16k" "rw=write bs=4095"; do
 		# shellcheck disable=SC2086
-		fio --name=v --directory="$M" --size=8m --ioengine=psync --verify=crc32c --verify_fatal=1 --do_verify=1 --fsync_on_close=1 \
+		fio --name=v --directory="$M" --size=8m --ioengine=psync --verify=crc32c --verify_fatal=1 --do_verify=1 --verify_state_save=0 --fsync_on_close=1 \
 			--output="$T/fio" $(for word in $how; do printf -- '--%s ' "$word"; done) >/dev/null 2>&1 || die "fio $how: $(cat "$T/fio")"
 		rm -f v.*
 	done

@@ -198,6 +198,40 @@ save_rdma_wires(const char *dir)
 	save_wire(dir, "fuzz_rdma_wire", "refusal", 2, bytes, RDMA_REFUSAL_BYTES);
 }
 
+static void
+save_texts(const char *dir, const char *target, const char *const *texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct buf bytes;
+		char name[32];
+
+		buf_init(&bytes);
+		append(&bytes, texts[i], strlen(texts[i]));
+		snprintf(name, sizeof(name), "text_%02zu", i);
+		save(dir, target, name, &bytes);
+		buf_fini(&bytes);
+	}
+}
+
+/* save_paths -- keys and paths of every kind; what is long the fuzzer makes itself. */
+static void
+save_paths(const char *dir)
+{
+	static const char *const paths[] = {
+		"a/b/c", "a//b",     "/a/",         "..",        "./x",       "100%25",  "%_/a",
+		"a/%@",  "%2E%2E/x", "%2Etiffin/x", ".tiffin/x", "nnn%+/nnn", "\x01\xff"};
+	static const char *const words[] = {"a%2Fb",
+					    "%2E",
+					    "n%~0123456789abcdef",
+					    "ro,uid=1,umask=022",
+					    "timeout=5s,attr_timeout=1,_netdev,nofail",
+					    "prefix=a/b,control=listed,x-a=b",
+					    "pin=soft,replicas=2,max_read=1MiB"};
+
+	save_texts(dir, "fuzz_path", paths, array_len(paths));
+	save_texts(dir, "fuzz_control", words, array_len(words));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -212,5 +246,6 @@ main(int argc, char **argv)
 	save_frames(argv[1]);
 	save_wires(argv[1]);
 	save_rdma_wires(argv[1]);
+	save_paths(argv[1]);
 	return 0;
 }

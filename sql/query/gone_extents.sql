@@ -5,4 +5,5 @@ DELETE FROM extent
    AND (SELECT is_gone
           FROM replica
           JOIN segment USING (segment_id)
-         WHERE replica_id = extent_id / 4096) = 1;
+         WHERE replica_id = extent_id / 4096
+           AND replica.row_sum = row_sum_of(replica_id, segment_id, replica.offset_bytes)) = 1;

@@ -108,6 +108,39 @@ segment__gone_but_not_cleared__is_cleared_by_the_next_start(void **state)
 	assert_lost(box);
 }
 
+/* A bit of it flipped on the disk: its object lies elsewhere, and must not go without a word. */
+static void
+row__that_does_not_bear_its_sum__makes_no_copy_void_when_a_segment_goes(void **state)
+{
+	struct box *box = *state;
+	char *text;
+
+	box_add_segment(box, 1);
+	box_add_segment(box, 2);
+	box_story_lodger(box, 2, 1, 1);
+	box_story_lodger(box, 2, 1, 3);
+	box_commit(box);
+	box_close(box);
+	box_sql(box, "UPDATE replica SET segment_id = 1");
+	assert_int_equal(box_open(box, NULL), 0);
+
+	box_add(box, &(struct record){.kind = RECORD_SEGMENT_GONE, .segment_id = 1});
+	box_commit(box);
+	text = box_dump(box);
+	assert_non_null(strstr(text, "spoilt 1\n"));
+	assert_non_null(strstr(text, "spoilt 2\n"));
+	free(text);
+
+	box_add(box, &(struct record){.kind = RECORD_SEGMENT_REMOVE, .segment_id = 1});
+	box_commit(box);
+	box_close(box);
+	assert_int_equal(box_open(box, NULL), 0);
+	text = box_dump(box);
+	assert_non_null(strstr(text, "spoilt 1\n"));
+	assert_non_null(strstr(text, "spoilt 2\n"));
+	free(text);
+}
+
 /* A copy that comes takes the number of one that is void. */
 static void
 copy__of_an_object_with_eight__comes_in_place_of_a_void_one(void **state)
@@ -144,6 +177,7 @@ main(void)
 		TEST(segment__gone__takes_its_copies_and_what_had_no_others),
 		TEST(segment__gone__is_cleared_in_steps_that_let_others_commit),
 		TEST(segment__gone_but_not_cleared__is_cleared_by_the_next_start),
+		TEST(row__that_does_not_bear_its_sum__makes_no_copy_void_when_a_segment_goes),
 		TEST(copy__of_an_object_with_eight__comes_in_place_of_a_void_one),
 	};
 

@@ -179,7 +179,7 @@ submit_locked(struct tcp *tcp, struct tcp_peer *peer, struct op *op, uint64_t no
 {
 	struct tcp_conn *conn = pick_conn(tcp, peer, now_ns);
 
-	if (tcp_conn_is_stale(tcp, conn))
+	if (tcp_conn_is_stale(tcp, conn) || tcp_conn_may_return(conn, now_ns))
 		tcp_conn_break(tcp, conn);
 	tcp_conn_put(tcp, conn, op);
 	(void)tcp_conn_send(tcp, conn);

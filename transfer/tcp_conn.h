@@ -87,6 +87,7 @@ struct tcp_conn {
 	uint64_t heard_ns;     /* when a byte last moved, with more to come */
 	uint64_t silent_ns;    /* silent for longer than this: is the way still there? */
 	int probe_fd;          /* a second connection that is to tell; -1: none is under way */
+	unsigned probe_path;   /* by this way: its own, or a better one that had failed */
 	uint64_t probe_until_ns;
 	struct tcp_out out;
 	struct tcp_in in;
@@ -138,8 +139,15 @@ void tcp_conn_open(struct tcp *tcp, struct tcp_conn *conn);
 /* tcp_conn_open_step -- * one that is OPENING: has it come?  result: has anything changed? */
 bool tcp_conn_open_step(struct tcp *tcp, struct tcp_conn *conn);
 
-/* tcp_conn_watch -- * is the way of one that is silent still there?  result: no, it is broken. */
+/*
+ * tcp_conn_watch -- * is the way of one that is silent still there?  Is a better one there again?
+ *
+ * result:  it was not, and the connection is broken.
+ */
 bool tcp_conn_watch(struct tcp *tcp, struct tcp_conn *conn, uint64_t now_ns);
+
+/* tcp_conn_may_return -- is it idle, while a better way is known to be there? */
+bool tcp_conn_may_return(const struct tcp_conn *conn, uint64_t now_ns);
 
 /* tcp_conn_wakes_ns -- when to look at it again though nothing was heard. */
 uint64_t tcp_conn_wakes_ns(const struct tcp_conn *conn);

@@ -203,7 +203,9 @@ tcp_conn_wakes_ns(const struct tcp_conn *conn)
 		return conn->is_looking ? UINT64_MAX : conn->late_ns;
 	if (!is_watched(conn))
 		return UINT64_MAX;
-	return conn->probe_fd >= 0 ? conn->probe_until_ns : conn->heard_ns + conn->silent_ns;
+	return conn->probe_fd >= 0 && conn->probe_path == conn->at_path
+		       ? conn->probe_until_ns
+		       : conn->heard_ns + conn->silent_ns;
 }
 
 static void
@@ -216,6 +218,78 @@ path_has_ended(struct tcp *tcp, struct tcp_conn *conn, uint64_t now_ns)
 	tcp_conn_break(tcp, conn);
 }
 
+/* better_than -- the way that the connection would take if it were made now. */
+static unsigned
+better_than(const struct tcp_conn *conn, uint64_t now_ns)
+{
+	unsigned best = tcp_paths_best(&conn->peer->paths, 0, now_ns);
+
+	return best < conn->at_path ? best : conn->at_path;
+}
+
+bool
+tcp_conn_may_return(const struct tcp_conn *conn, uint64_t now_ns)
+{
+	const struct tcp_paths *paths = &conn->peer->paths;
+
+	return conn->peer->paths.n > 1 && is_idle(conn) &&
+	       paths->all[better_than(conn, now_ns)].rest_ns == 0 &&
+	       better_than(conn, now_ns) != conn->at_path;
+}
+
+/* probe_begin -- 0: it is under way. */
+static int
+probe_begin(struct tcp_conn *conn, unsigned at, uint64_t now_ns)
+{
+	struct sock_addr addr;
+
+	conn->probe_path = at;
+	conn->probe_until_ns = num_add_sat(now_ns, PROBE_NS);
+	if (at == conn->at_path)
+		return sock_connect_begin(&conn->addr, &conn->probe_fd);
+	return tcp_path_reach(conn->peer->paths.all[at].text, &addr, &conn->probe_fd);
+}
+
+/* probe_ask -- one that is under way, or is begun: what is known of that way?  SOCK_E_TIMEOUT:
+ * nothing yet. */
+static int
+probe_ask(struct tcp_conn *conn, unsigned at, uint64_t now_ns)
+{
+	int r;
+
+	if (conn->probe_fd >= 0 && conn->probe_path != at)
+		sock_abort_at(&conn->probe_fd);
+	if (conn->probe_fd < 0) {
+		r = probe_begin(conn, at, now_ns);
+		return r == 0 ? SOCK_E_TIMEOUT : r;
+	}
+	r = sock_connect_end(conn->probe_fd);
+	if (r == SOCK_E_TIMEOUT && now_ns < conn->probe_until_ns)
+		return r;
+	sock_abort_at(&conn->probe_fd);
+	return r == SOCK_E_TIMEOUT ? SOCK_E_LOST : r;
+}
+
+/* watch_better -- one that had failed and has rested: the next connection may be made there. */
+static void
+watch_better(struct tcp_conn *conn, uint64_t now_ns)
+{
+	unsigned at = better_than(conn, now_ns);
+	struct tcp_path *path = &conn->peer->paths.all[at];
+	int r;
+
+	if (conn->state != TCP_UP || at == conn->at_path || path->rest_ns == 0 ||
+	    path->rest_until_ns > now_ns || !tcp_path_is_numeric(path)) {
+		sock_abort_at(&conn->probe_fd);
+		return;
+	}
+	r = probe_ask(conn, at, now_ns);
+	if (r == 0)
+		tcp_path_works(path);
+	else if (r != SOCK_E_TIMEOUT)
+		tcp_path_failed(path, now_ns);
+}
+
 bool
 tcp_conn_watch(struct tcp *tcp, struct tcp_conn *conn, uint64_t now_ns)
 {
@@ -224,20 +298,12 @@ tcp_conn_watch(struct tcp *tcp, struct tcp_conn *conn, uint64_t now_ns)
 	assert(lock_held(&tcp->lock));
 
 	if (!is_watched(conn) || now_ns < conn->heard_ns + conn->silent_ns) {
-		sock_abort_at(&conn->probe_fd);
+		watch_better(conn, now_ns);
 		return false;
 	}
-	if (conn->probe_fd < 0) {
-		conn->probe_until_ns = num_add_sat(now_ns, PROBE_NS);
-		r = sock_connect_begin(&conn->addr, &conn->probe_fd);
-		if (r == 0)
-			return false;
-	} else {
-		r = sock_connect_end(conn->probe_fd);
-		if (r == SOCK_E_TIMEOUT && now_ns < conn->probe_until_ns)
-			return false;
-		sock_abort_at(&conn->probe_fd);
-	}
+	r = probe_ask(conn, conn->at_path, now_ns);
+	if (r == SOCK_E_TIMEOUT)
+		return false;
 	if (r == 0) { /* it lives, and is slow */
 		conn->heard_ns = now_ns;
 		conn->silent_ns = num_min(2 * conn->silent_ns, SILENT_MAX);

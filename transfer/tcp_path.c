@@ -61,6 +61,13 @@ tcp_path_works(struct tcp_path *path)
 	path->rest_until_ns = 0;
 }
 
+bool
+tcp_path_is_numeric(const struct tcp_path *path)
+{
+	return path->is_unix || path->text[0] == '[' ||
+	       (path->text[0] >= '0' && path->text[0] <= '9');
+}
+
 int
 tcp_path_reach(const char *text, struct sock_addr *ret_addr, int *ret_fd)
 {

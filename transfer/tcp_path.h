@@ -38,6 +38,9 @@ unsigned tcp_paths_best(const struct tcp_paths *paths, unsigned tried, uint64_t 
 void tcp_path_failed(struct tcp_path *path, uint64_t now_ns);
 void tcp_path_works(struct tcp_path *path);
 
+/* tcp_path_is_numeric -- nothing need be looked up? */
+bool tcp_path_is_numeric(const struct tcp_path *path);
+
 /* tcp_path_reach -- look its name up and begin to connect; needs no lock (may block in a look-up).
  *
  * result:  as of sock_connect_begin(), or SOCK_E_BAD_ADDRESS. */

@@ -373,6 +373,39 @@ first_way__that_nobody_serves__is_passed_over(void **state)
 	site_close(&s);
 }
 
+static void
+first_way__that_is_there_again__is_taken_again(void **state)
+{
+	struct serve_config config = {
+		.clock = clock_real(), .idle_ms = 2000, .connections_max = 16};
+	char endpoint[200];
+	struct serve *serve;
+	struct hole hole;
+	struct site s;
+
+	(void)state;
+	site_open(&s);
+	hole_open(&hole);
+	snprintf(endpoint, sizeof(endpoint), "%s %s", hole.endpoint, serve_endpoint(s.w->serve));
+	hole_close(&hole);
+	add_read(&s, endpoint, 64);
+	assert_int_equal(engine_run(s.engine, &s.batch), OP_DONE);
+	assert_int_equal(told_of(&s, hole.endpoint).n_reads, 0);
+
+	config.listen = hole.endpoint;
+	assert_int_equal(serve_new(&config, &serve), 0);
+	assert_int_equal(serve_add(serve, s.w->lent), 0);
+	for (int i = 0; i < 50 && told_of(&s, hole.endpoint).n_reads == 0; i++) {
+		atomic_fetch_add(&s.clock.ns, 5 * NS_PER_MS);
+		assert_int_equal(engine_run(s.engine, &s.batch), OP_DONE);
+	}
+
+	assert_int_equal(told_of(&s, hole.endpoint).n_reads, 1);
+	assert_int_equal(told_of(&s, hole.endpoint).n_lost, 0);
+	serve_free(serve);
+	site_close(&s);
+}
+
 /* ---- how many, and what they leave behind --------------------------------------------- */
 
 static void
@@ -473,6 +506,7 @@ main(void)
 		cmocka_unit_test(way__that_ends_in_the_middle__is_left_for_another_within_50_ms),
 		cmocka_unit_test(peer__that_is_only_slow__is_waited_for),
 		cmocka_unit_test(first_way__that_nobody_serves__is_passed_over),
+		cmocka_unit_test(first_way__that_is_there_again__is_taken_again),
 		cmocka_unit_test(connections__no_more_than_allowed__serve_more_peers_than_that),
 		cmocka_unit_test(connections__given_up__leave_no_port_behind),
 	};

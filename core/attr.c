@@ -28,22 +28,46 @@ set_one(struct tiffin_client *client, struct rec_attr_set *set)
 	return put_why(key, rep.fates[0].status);
 }
 
-int
-tiffin_set_attr(struct tiffin_client *client, const char *key, uint64_t object_id, const void *attr,
-		size_t attr_bytes)
+/* set -- if they are the former ones still; former NULL: whatever they are. */
+static int
+set(struct tiffin_client *client, const char *key, struct rec_attr_set *to,
+    const struct iovec *former, const struct iovec *attr)
 {
-	struct rec_attr_set set = {.object_id = object_id};
 	int r = client_enter(client);
 
 	if (r != 0)
 		return r;
 	r = client_key_check(key);
 	if (r == 0)
-		r = put_attr_check(attr, attr_bytes);
+		r = put_attr_check(attr->iov_base, attr->iov_len);
+	if (r == 0 && former != NULL)
+		r = put_attr_check(former->iov_base, former->iov_len);
 	if (r == 0) {
-		set.key = span_of(key, strlen(key));
-		set.attr = span_of(attr, attr_bytes);
-		r = set_one(client, &set);
+		to->key = span_of(key, strlen(key));
+		to->attr = span_of(attr->iov_base, attr->iov_len);
+		to->if_former = former != NULL;
+		if (former != NULL)
+			to->former = span_of(former->iov_base, former->iov_len);
+		r = set_one(client, to);
 	}
 	return client_leave(client, r);
+}
+
+int
+tiffin_set_attr(struct tiffin_client *client, const char *key, uint64_t object_id, const void *attr,
+		size_t attr_bytes)
+{
+	struct iovec now = {(void *)(uintptr_t)attr, attr_bytes};
+	struct rec_attr_set to = {.object_id = object_id};
+
+	return set(client, key, &to, NULL, &now);
+}
+
+int
+tiffin_swap_attr(struct tiffin_client *client, const char *key, uint64_t object_id,
+		 const struct iovec *former, const struct iovec *attr)
+{
+	struct rec_attr_set to = {.object_id = object_id};
+
+	return set(client, key, &to, former, attr);
 }

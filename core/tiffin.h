@@ -428,6 +428,18 @@ TIFFIN_API int tiffin_rename_batch(struct tiffin_client *client, const char *con
 TIFFIN_API int tiffin_set_attr(struct tiffin_client *client, const char *key, uint64_t object_id,
 			       const void *attr, size_t attr_bytes);
 
+/*
+ * tiffin_swap_attr -- replace the attributes if they are the former ones still.
+ *
+ * Of several who change them at once, each reads them (tiffin_stat), and tries again when another
+ * was faster: so nobody undoes what another did.
+ *
+ * Errors: TIFFIN_E_BUSY: they are others by now; TIFFIN_E_NOT_FOUND, TIFFIN_E_UNREACHABLE,
+ *         TIFFIN_E_TIMEOUT, TIFFIN_E_INVALID.
+ */
+TIFFIN_API int tiffin_swap_attr(struct tiffin_client *client, const char *key, uint64_t object_id,
+				const struct iovec *former, const struct iovec *attr);
+
 /* ---- lists ------------------------------------------------------------------- */
 
 /*

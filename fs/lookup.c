@@ -164,6 +164,8 @@ fs_look_again(struct fs *fs, const struct fs_node *node, int r, unsigned *n_race
 {
 	assert(lock_held(&node->lock));
 
+	if (r == -EAGAIN) /* another mount has changed the attributes meanwhile */
+		return ++*n_races < RACES_MAX;
 	/* Who has it open goes on with his version: the kernel looks the path up anew for others.
 	 */
 	return r == -ESTALE && node->n_opens == 0 && fs_node_is_linked(&fs->nodes, node) &&

@@ -38,8 +38,13 @@ fs_marker_set(struct fs *fs, const char *key, const struct fs_attr *attr,
 	int r;
 
 	fs_blob_make(attr, xattrs, &blob);
-	r = tiffin_set_attr(fs->client, key, /* object_id= */ 0, blob.bytes, blob.len_bytes);
-	return r == TIFFIN_E_NOT_FOUND ? put(fs, key, &blob, TIFFIN_REPLACE) : fs_errno(r);
+	r = fs_blob_keep(fs->client, key, /* object_id= */ 0, &blob, xattrs);
+	if (r != -ENOENT)
+		return r;
+	if (!xattrs->is_fetched)
+		return put(fs, key, &blob, TIFFIN_REPLACE);
+	r = xattrs->is_there ? -EEXIST : put(fs, key, &blob, /* flags= */ 0);
+	return r == -EEXIST ? -EAGAIN : r; /* made, or removed, since it was fetched */
 }
 
 int

@@ -16,6 +16,8 @@
 #define TIMES                                                                                      \
 	(FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW |                     \
 	 FUSE_SET_ATTR_MTIME_NOW)
+#define TRIES_MAX 8 /* while others change the same directory */
+
 #define OWNER (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)
 #define KEPT  (FUSE_SET_ATTR_MODE | OWNER | TIMES)
 
@@ -61,11 +63,14 @@ set_published(struct fs *fs, struct fs_node *node, const struct stat *stat, int 
 	r = fs_look_file(fs, node, &version);
 	if (r < 0)
 		return r;
-	apply(fs, stat, to_set, &version.attr);
 	if (fs_node_is_linked(&fs->nodes, node)) {
 		fs_node_key(&fs->nodes, node, key);
-		if (version.attr.xattr_bytes > 0)
-			r = fs_xattrs_fetch(fs->client, key, version.object_id, &xattrs);
+		r = fs_xattrs_fetch(fs->client, key, version.object_id, &xattrs);
+		if (r == 0 && xattrs.has_attr)
+			version.attr = xattrs.attr;
+	}
+	apply(fs, stat, to_set, &version.attr);
+	if (xattrs.is_fetched) {
 		if (r == 0)
 			r = fs_xattrs_keep(fs->client, key, version.object_id, &version.attr,
 					   &xattrs);
@@ -128,8 +133,11 @@ set_dir(struct fs *fs, struct fs_node *node, const struct stat *stat, int to_set
 	}
 	if (fs_path_is_piece(key) || (to_set & KEPT) == 0)
 		return 0; /* a piece of a name has nowhere to keep them */
-	if (ret_version->attr.xattr_bytes > 0)
-		r = fs_xattrs_fetch(fs->client, key, /* object_id= */ 0, &xattrs);
+	r = fs_xattrs_fetch(fs->client, key, /* object_id= */ 0, &xattrs);
+	if (r == 0 && xattrs.has_attr) {
+		ret_version->attr = xattrs.attr;
+		apply(fs, stat, to_set, &ret_version->attr);
+	}
 	if (r == 0)
 		r = fs_marker_set(fs, key, &ret_version->attr, &xattrs);
 	fs_look_dir_changed(fs, node);
@@ -148,8 +156,9 @@ fs_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *stat, int to_set,
 
 	(void)fi;
 	if (node->is_dir) {
-		r = (to_set & FUSE_SET_ATTR_SIZE) != 0 ? -EISDIR
-						       : set_dir(fs, node, stat, to_set, &version);
+		r = (to_set & FUSE_SET_ATTR_SIZE) != 0 ? -EISDIR : -EAGAIN;
+		for (int tries = 0; r == -EAGAIN && tries < TRIES_MAX; tries++)
+			r = set_dir(fs, node, stat, to_set, &version);
 	} else {
 		lock_take(&node->lock);
 		r = set_file(req, node, stat, to_set);

@@ -25,13 +25,14 @@ below(const char *name, const char *prefix)
 
 /* fetch -- those of a node now, and what it shows.  needs: node's lock.  0 or -errno. */
 static int
-fetch(struct fs *fs, struct fs_node *node, struct fs_version *ret_version,
+fetch(struct fs *fs, struct fs_node *node, bool to_change, struct fs_version *ret_version,
       struct fs_xattrs *ret_list)
 {
 	char key[FS_KEY_ROOM];
 	int r;
 
 	ret_list->len_bytes = 0;
+	ret_list->is_fetched = false;
 	fs_node_key(&fs->nodes, node, key);
 	if (node->is_dir && (key[0] == '\0' || fs_path_is_piece(key)))
 		return -EOPNOTSUPP; /* no object could keep them */
@@ -50,10 +51,12 @@ fetch(struct fs *fs, struct fs_node *node, struct fs_version *ret_version,
 			*ret_list = *node->work.xattrs;
 		return 0;
 	}
-	if (ret_version->attr.xattr_bytes == 0)
+	if (ret_version->attr.xattr_bytes == 0 && !to_change)
 		return 0;
-	return fs_xattrs_fetch(fs->client, key, node->is_dir ? 0 : ret_version->object_id,
-			       ret_list);
+	r = fs_xattrs_fetch(fs->client, key, node->is_dir ? 0 : ret_version->object_id, ret_list);
+	if (r == 0 && ret_list->has_attr)
+		ret_version->attr = ret_list->attr;
+	return r;
 }
 
 /* keep -- in place of the former.  needs: node's lock. */
@@ -100,7 +103,7 @@ get_user(struct fs *fs, struct fs_node *node, const char *name, struct fs_xattrs
 	 struct fs_xattr *ret_xattr)
 {
 	struct fs_version version;
-	int r = fetch(fs, node, &version, list);
+	int r = fetch(fs, node, /* to_change= */ false, &version, list);
 
 	if (r < 0)
 		return r == -EOPNOTSUPP ? -ENODATA : r;
@@ -171,7 +174,7 @@ list_names(struct fs *fs, struct fs_node *node, FILE *to)
 	struct fs_xattr xattr;
 	const char *name;
 	size_t at = 0;
-	int r = fetch(fs, node, &version, &list);
+	int r = fetch(fs, node, /* to_change= */ false, &version, &list);
 
 	if (r < 0 && r != -EOPNOTSUPP)
 		return r;
@@ -233,7 +236,7 @@ set_user(struct fs *fs, struct fs_node *node, const char *name, struct iovec val
 
 	if (is_past(fs, node))
 		return 0;
-	r = fetch(fs, node, &version, &list);
+	r = fetch(fs, node, /* to_change= */ true, &version, &list);
 	if (r == 0)
 		r = fs_xattrs_set(&list, name, value.iov_base, value.iov_len, flags);
 	return r < 0 ? r : keep(fs, node, &version, &list);
@@ -270,7 +273,7 @@ remove_user(struct fs *fs, struct fs_node *node, const char *name)
 
 	if (is_past(fs, node))
 		return 0;
-	r = fetch(fs, node, &version, &list);
+	r = fetch(fs, node, /* to_change= */ true, &version, &list);
 	if (r == 0)
 		r = fs_xattrs_remove(&list, name);
 	return r < 0 ? r : keep(fs, node, &version, &list);

@@ -148,17 +148,42 @@ fs_xattrs_fetch(struct tiffin_client *client, const char *key, uint64_t object_i
 	int r = tiffin_stat(client, key, &stat, blob);
 
 	ret_list->len_bytes = 0;
+	ret_list->is_fetched = true;
+	ret_list->is_there = ret_list->has_attr = false;
 	if (r == TIFFIN_E_NOT_FOUND)
 		return 0;
 	if (r < 0)
 		return fs_errno(r);
-	if ((object_id != 0 && stat.object_id != object_id) ||
-	    fs_attr_decode(blob, stat.attr_bytes, &attr) != 0)
+	if (object_id != 0 && stat.object_id != object_id)
 		return 0;
+	ret_list->is_there = true;
+	ret_list->former_bytes = stat.attr_bytes;
+	memcpy(ret_list->former, blob, stat.attr_bytes);
+	if (fs_attr_decode(blob, stat.attr_bytes, &attr) != 0)
+		return 0;
+	ret_list->has_attr = true;
+	ret_list->attr = attr;
 	if (attr.xattr_bytes > 0)
 		memcpy(ret_list->bytes, blob + FS_ATTR_BYTES, attr.xattr_bytes);
 	ret_list->len_bytes = attr.xattr_bytes;
 	return 0;
+}
+
+int
+fs_blob_keep(struct tiffin_client *client, const char *key, uint64_t object_id,
+	     const struct fs_blob *blob, const struct fs_xattrs *list)
+{
+	struct iovec former = {(void *)(uintptr_t)list->former, list->former_bytes};
+	struct iovec now = {(void *)(uintptr_t)blob->bytes, blob->len_bytes};
+	int r;
+
+	if (!list->is_fetched)
+		return fs_errno(
+			tiffin_set_attr(client, key, object_id, blob->bytes, blob->len_bytes));
+	if (!list->is_there)
+		return -ENOENT;
+	r = tiffin_swap_attr(client, key, object_id, &former, &now);
+	return r == TIFFIN_E_BUSY ? -EAGAIN : fs_errno(r);
 }
 
 int
@@ -169,5 +194,5 @@ fs_xattrs_keep(struct tiffin_client *client, const char *key, uint64_t object_id
 
 	attr->xattr_bytes = list->len_bytes;
 	fs_blob_make(attr, list, &blob);
-	return fs_errno(tiffin_set_attr(client, key, object_id, blob.bytes, blob.len_bytes));
+	return fs_blob_keep(client, key, object_id, &blob, list);
 }

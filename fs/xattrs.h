@@ -23,6 +23,13 @@
 struct fs_xattrs {
 	size_t len_bytes;
 	uint8_t bytes[FS_XATTRS_MAX];
+
+	/* as it was fetched: what is kept takes the place of that, and of nothing else */
+	bool is_fetched, is_there;
+	bool has_attr;
+	struct fs_attr attr;
+	size_t former_bytes;
+	uint8_t former[TIFFIN_ATTR_MAX];
 };
 
 struct fs_xattr {
@@ -67,17 +74,22 @@ void fs_blob_make(const struct fs_attr *attr, const struct fs_xattrs *xattrs,
  * fs_xattrs_fetch -- those that the master has of an object now, if it still is that version.
  *
  * object_id  0: any version.
- * gives:     an empty list when there is no such object.
+ * gives:     an empty list when there is no such object; the attributes as they are now.
  * result:    0 or -errno.
  */
 int fs_xattrs_fetch(struct tiffin_client *client, const char *key, uint64_t object_id,
 		    struct fs_xattrs *ret_list) MUST_CHECK;
 
+/* fs_blob_keep -- in place of what the list was fetched from.  Result as below. */
+int fs_blob_keep(struct tiffin_client *client, const char *key, uint64_t object_id,
+		 const struct fs_blob *blob, const struct fs_xattrs *list) MUST_CHECK;
+
 /*
  * fs_xattrs_keep -- attributes and list, in place of those of that version; attr->xattr_bytes
  * follows.
  *
- * result:  0; -ENOENT: it is not that version any more; -errno.
+ * result:  0; -ENOENT: it is not that version any more; -EAGAIN: another has changed them since the
+ *          list was fetched; -errno.
  */
 int fs_xattrs_keep(struct tiffin_client *client, const char *key, uint64_t object_id,
 		   struct fs_attr *attr, const struct fs_xattrs *list) MUST_CHECK;

@@ -366,6 +366,14 @@ handle_list(struct peer *peer, const struct msg_list *msg, struct buf *out)
 
 /* ---- set_attr ---- */
 
+static bool
+has_attr(const struct object *object, const struct rec_attr_set *set)
+{
+	return object->attr_len == set->former.len &&
+	       (object->attr_len == 0 ||
+		memcmp(object->attr, set->former.at, object->attr_len) == 0);
+}
+
 static uint32_t
 set_one(struct peer *peer, const struct rec_attr_set *set)
 {
@@ -380,6 +388,10 @@ set_one(struct peer *peer, const struct rec_attr_set *set)
 
 	if (object == NULL || (set->object_id != 0 && set->object_id != object->id))
 		return STATUS_NOT_FOUND;
+	if (set->if_former != 0 && !has_attr(object, set)) {
+		books_hold(master, object->batch);
+		return STATUS_CHANGED;
+	}
 	record.object_id = object->id;
 	if (books_journal(master, &record) < 0)
 		return STATUS_UNAVAILABLE;

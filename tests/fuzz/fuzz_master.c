@@ -188,7 +188,7 @@ key_step(struct story *s, struct end *end)
 {
 	struct rec_key_only keys[2] = {{next_key(s)}, {next_key(s)}};
 	struct rec_rename_pair pairs[2] = {{keys[0].key, keys[1].key}, {next_key(s), next_key(s)}};
-	struct rec_attr_set set = {keys[0].key, 0, span_of("other", 5)};
+	struct rec_attr_set set = {.key = keys[0].key, .attr = span_of("other", 5)};
 	uint8_t how = next_u8(s);
 
 	switch (next_below(s, 6)) {

@@ -15,7 +15,7 @@ run_scripts() { # command to run them with
 	done
 }
 
-up 128MiB
+up 512MiB # for all that is put: nothing goes for room while backups are counted
 objects put k/ 5000 4096 --batch 100
 spawn load tool_objects put load/ 1000000 4096 --threads 2 --acked "$T/acked"
 lines() { [ "$(wc -l <"$T/acked")" -ge "$1" ]; }

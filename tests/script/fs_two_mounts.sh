@@ -59,6 +59,27 @@ done
 wait $writer || die "the writer failed"
 soon "the last version" "[ \"\$(head -c 1 '$N/turn')\" = t ]"
 
+# What both set on one file and one directory at once is there in the end, whoever was faster.
+if command -v setfattr >/dev/null; then
+	echo x >"$M/attrs"
+	mkdir "$M/attrs.d"
+	soon "the file" "[ -e '$N/attrs' ] && [ -d '$N/attrs.d' ]"
+	for side in M N; do
+		[ $side = M ] && at=$M || at=$N
+		for i in $(seq 40); do
+			setfattr -n "user.$side$i" -v "$i" "$at/attrs" || echo "$side$i"
+			setfattr -n "user.$side$i" -v "$i" "$at/attrs.d" || echo "$side$i of the directory"
+			[ $((i % 8)) -ne 0 ] || chmod 6$((i % 8))0 "$at/attrs" || echo "chmod $i"
+		done >"$T/set$side" 2>&1 &
+		eval "setting_$side=\$!"
+	done
+	wait "$setting_M" "$setting_N"
+	is "setfattr failed" "" "$(cat "$T/setM" "$T/setN")"
+	for name in attrs attrs.d; do
+		is "attributes of $name" 80 "$(getfattr --absolute-names -d -m '^user\.[MN][0-9]+$' "$M/$name" | grep -c '^user')"
+	done
+fi
+
 # Only one of two creates the same name exclusively.
 won=$( (cd "$M" && set -C && : >lock) 2>/dev/null && echo M)$( (cd "$N" && set -C && : >lock) 2>/dev/null && echo N)
 is "winner of O_EXCL" M "$won"

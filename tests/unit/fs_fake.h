@@ -40,7 +40,8 @@ static struct {
 	int fail_code;         /* what fail_call gives; 0: nothing fails */
 	const char *fail_call; /* "stat", "put_write", ... */
 	bool has_no_borrow, has_lost_leases;
-	_Atomic uint64_t n_borrowed; /* runs of views, not given back */
+	void (*before_swap)(const char *key); /* what another mount does just then */
+	_Atomic uint64_t n_borrowed;          /* runs of views, not given back */
 	void (*on_change)(void *arg, int change, const char *key, uint64_t object_id);
 	void *on_change_arg;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -448,6 +449,25 @@ tiffin_set_attr(struct tiffin_client *client, const char *key, uint64_t object_i
 	}
 	pthread_mutex_unlock(&fake.lock);
 	return r;
+}
+
+int
+tiffin_swap_attr(struct tiffin_client *client, const char *key, uint64_t object_id,
+		 const struct iovec *former, const struct iovec *attr)
+{
+	const struct fake_object *object;
+	bool is_same = true;
+
+	if (fake.before_swap != NULL)
+		fake.before_swap(key);
+	pthread_mutex_lock(&fake.lock);
+	object = fake_find(key);
+	if (object != NULL)
+		is_same = object->value->attr_bytes == former->iov_len &&
+			  memcmp(object->value->attr, former->iov_base, former->iov_len) == 0;
+	pthread_mutex_unlock(&fake.lock);
+	return is_same ? tiffin_set_attr(client, key, object_id, attr->iov_base, attr->iov_len)
+		       : TIFFIN_E_BUSY;
 }
 
 /* ---- lists ---- */

@@ -158,6 +158,37 @@ keep_and_fetch__of_that_version__give_the_list_back(void **state)
 	fake_clear();
 }
 
+static void
+change_of_another(const char *key)
+{
+	fake.before_swap = NULL;
+	assert_int_equal(tiffin_set_attr(&fake_client, key, 0, "other", 5), 0);
+}
+
+static void
+keep__of_what_another_has_changed_since__is_to_be_tried_again(void **state)
+{
+	struct tiffin_stat stat;
+	struct fs_xattrs list;
+	struct fs_attr mine = attr;
+	uint8_t blob[TIFFIN_ATTR_MAX];
+
+	(void)state;
+	fake_put("k", "bytes");
+	assert_int_equal(fs_xattrs_fetch(&fake_client, "k", 0, &list), 0);
+	assert_int_equal(fs_xattrs_set(&list, "a", "1", 1, 0), 0);
+	fake.before_swap = change_of_another;
+	assert_int_equal(fs_xattrs_keep(&fake_client, "k", 0, &mine, &list), -EAGAIN);
+	assert_int_equal(tiffin_stat(&fake_client, "k", &stat, blob), 0);
+	assert_int_equal(stat.attr_bytes, 5);
+
+	assert_int_equal(fs_xattrs_fetch(&fake_client, "k", 0, &list), 0);
+	assert_int_equal(fs_xattrs_keep(&fake_client, "k", 0, &mine, &list), 0);
+	assert_int_equal(fs_xattrs_fetch(&fake_client, "none", 0, &list), 0);
+	assert_int_equal(fs_xattrs_keep(&fake_client, "none", 0, &mine, &list), -ENOENT);
+	fake_clear();
+}
+
 int
 main(void)
 {
@@ -169,6 +200,7 @@ main(void)
 		cmocka_unit_test(remove__of_the_middle_one__leaves_the_others),
 		cmocka_unit_test(any_bytes__that_are_judged_sound__can_be_walked_to_their_end),
 		cmocka_unit_test(keep_and_fetch__of_that_version__give_the_list_back),
+		cmocka_unit_test(keep__of_what_another_has_changed_since__is_to_be_tried_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

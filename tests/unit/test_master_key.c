@@ -283,7 +283,7 @@ list__of_none_or_too_many__is_refused(void **state)
 static uint32_t
 set_attr(struct end *end, const char *key, uint64_t object_id, const char *attr)
 {
-	struct rec_attr_set set = {text(key), object_id, text(attr)};
+	struct rec_attr_set set = {.key = text(key), .object_id = object_id, .attr = text(attr)};
 	struct rep_set_attr rep = {0};
 
 	assert_int_equal(ASK(end, set_attr, &rep, .n_sets = 1, .sets = &set), STATUS_OK);
@@ -340,6 +340,34 @@ removed_object__does_not_come_back_after_a_restart(void **state)
 	assert_int_equal(end_exist(end, "b"), STATUS_OK);
 }
 
+static uint32_t
+swap_attr(struct end *end, const char *key, const char *former, const char *attr)
+{
+	struct rec_attr_set set = {
+		.key = text(key), .attr = text(attr), .if_former = 1, .former = text(former)};
+	struct rep_set_attr rep = {0};
+
+	assert_int_equal(ASK(end, set_attr, &rep, .n_sets = 1, .sets = &set), STATUS_OK);
+	return rep.fates[0].status;
+}
+
+static void
+attributes__are_swapped_only_for_those_that_are_there(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11);
+
+	assert_int_equal(end_mount(end, 1, 1, 64 * MIB), STATUS_OK);
+	assert_true(end_put(end, "a", 10) != 0);
+	assert_int_equal(swap_attr(end, "a", "x", "one"), STATUS_CHANGED);
+	assert_int_equal(swap_attr(end, "a", "", "one"), STATUS_OK);
+	assert_int_equal(swap_attr(end, "a", "", "two"), STATUS_CHANGED);
+	assert_int_equal(swap_attr(end, "a", "on", "two"), STATUS_CHANGED);
+	assert_int_equal(swap_attr(end, "a", "one", "two"), STATUS_OK);
+	assert_int_equal(swap_attr(end, "a", "two", ""), STATUS_OK);
+	assert_int_equal(swap_attr(end, "none", "", "x"), STATUS_NOT_FOUND);
+}
+
 int
 main(void)
 {
@@ -360,6 +388,7 @@ main(void)
 		WORLD_TEST(list__after_a_key_that_is_gone__goes_on_behind_its_place),
 		WORLD_TEST(list__of_none_or_too_many__is_refused),
 		WORLD_TEST(attr__is_set_on_the_version_that_was_meant_or_not_at_all),
+		WORLD_TEST(attributes__are_swapped_only_for_those_that_are_there),
 		WORLD_TEST(remove__of_several__answers_each),
 		WORLD_TEST(removed_object__does_not_come_back_after_a_restart),
 	};

@@ -342,7 +342,7 @@ add_page(struct runs *runs)
 	page = aligned_alloc(CACHE_LINE_BYTES, PAGE_RUNS * sizeof(*page));
 	if (page == NULL)
 		return err_new(-ENOMEM);
-	runs->pages.at[runs->pages.n++] = page;
+	runs->pages.at[runs->pages.n++] = (struct run_page){.runs = page};
 	return 0;
 }
 
@@ -382,13 +382,34 @@ runs_expect(struct runs *runs, size_t n_runs, size_t n_taken)
 static run_id
 number_new(struct runs *runs)
 {
-	run_id id = runs->unused;
+	struct run_page *page;
+	run_id id;
 
-	if (id == 0)
+	if (runs->reusable == 0)
 		return ++runs->n_ever;
-	runs->unused = run_at(runs, id)->class_next;
+	page = &runs->pages.at[runs->reusable - 1];
+	id = page->unused;
+	page->unused = run_at(runs, id)->class_next;
 	runs->n_unused--;
+	if (page->unused == 0)
+		runs->reusable = page->below;
+	else /* it is the next one's */
+		__builtin_prefetch(run_at(runs, page->unused), 1);
 	return id;
+}
+
+static void
+number_give(struct runs *runs, run_id id)
+{
+	struct run_page *page = &runs->pages.at[id >> RUN_PAGE_BITS];
+
+	run_at(runs, id)->class_next = page->unused;
+	if (page->unused == 0) {
+		page->below = runs->reusable;
+		runs->reusable = (id >> RUN_PAGE_BITS) + 1;
+	}
+	page->unused = id;
+	runs->n_unused++;
 }
 
 run_id
@@ -420,9 +441,7 @@ run_remove(struct runs *runs, run_id id)
 	forget_begin(runs, id);
 	*(run->prev != 0 ? &run_at(runs, run->prev)->next : &runs->first) = run->next;
 	*(run->next != 0 ? &run_at(runs, run->next)->prev : &runs->last) = run->prev;
-	run->class_next = runs->unused;
-	runs->unused = id;
-	runs->n_unused++;
+	number_give(runs, id);
 	runs->n--;
 }
 
@@ -473,7 +492,7 @@ void
 runs_fini(struct runs *runs)
 {
 	for (size_t i = 0; i < runs->pages.n; i++)
-		free(runs->pages.at[i]);
+		free(runs->pages.at[i].runs);
 	for (size_t i = 0; i < runs->heads.n; i++)
 		free(runs->heads.at[i]);
 	vec_fini(&runs->pages);
@@ -493,7 +512,8 @@ runs_ram_bytes(const struct runs *runs)
 		bytes += n_words(runs, i) * sizeof(uint64_t);
 	bytes += runs->pages.n * PAGE_RUNS * sizeof(struct run);
 	bytes += runs->heads.n * PAGE_HEADS * sizeof(run_id);
-	return bytes + (runs->pages.cap + runs->heads.cap) * sizeof(void *);
+	bytes += runs->pages.cap * sizeof(struct run_page);
+	return bytes + runs->heads.cap * sizeof(run_id *);
 }
 
 /* ---- laws ---------------------------------------------------------------------- */
@@ -527,6 +547,22 @@ check_granules(const struct runs *runs)
 			       (runs->ladder[level][i / 64] >> (i % 64) & 1));
 }
 
+static void
+check_unused(const struct runs *runs)
+{
+	size_t n = 0;
+
+	for (uint32_t at = runs->reusable; at != 0; at = runs->pages.at[at - 1].below) {
+		assert(runs->pages.at[at - 1].unused != 0);
+		for (run_id id = runs->pages.at[at - 1].unused; id != 0;
+		     id = run_at(runs, id)->class_next) {
+			assert(id >> RUN_PAGE_BITS == at - 1);
+			n++;
+		}
+	}
+	assert(n == runs->n_unused);
+}
+
 void
 runs_check(const struct runs *runs)
 {
@@ -548,6 +584,7 @@ runs_check(const struct runs *runs)
 	assert(runs->last == prev);
 	assert(n == runs->n && n_taken == runs->n_taken);
 	assert(runs->n + runs->n_unused == runs->n_ever);
+	check_unused(runs);
 	if (runs->begins != NULL)
 		check_granules(runs);
 }

@@ -7,7 +7,8 @@
  *     run        1        5          2        3
  *     |##########|########|..........|########|      each knows its neighbours
  *
- * A run is a number; what it says lies in pages of an array.  Two ways lead to one:
+ * A run is a number; what it says lies in pages of an array.  Numbers that were given back are used
+ * again page by page, so that runs that come together lie together.  Two ways lead to one:
  *
  *      by its first byte   taken runs only: a table of hashes that grows one list at a time; those
  *                          taken last stand beside it until their place in it has come from memory
@@ -34,17 +35,23 @@ struct run {
 	run_id prev, next; /* neighbours */
 	run_id class_prev; /* free: in the list of its class; or RUN_IS_TAKEN */
 	run_id class_next; /* free: likewise.  taken: in the list of its hash.  unused: the next
-			      unused */
+			      unused of its page */
 };
 
 #define RUN_PAGE_BITS 10
 #define RUN_N_LATE    8 /* a power of two */
 #define RUN_N_LADDER  4 /* levels of 64: 16 Mi granules at most */
 
+struct run_page {
+	struct run *runs;
+	run_id unused;  /* list of its numbers that were given back */
+	uint32_t below; /* the next page that has any, plus 1; 0: none */
+};
+
 struct runs {
-	VEC(struct run *) pages;
-	run_id n_ever; /* numbers given out so far */
-	run_id unused; /* list of those given back */
+	VEC(struct run_page) pages;
+	run_id n_ever;     /* numbers given out so far */
+	uint32_t reusable; /* stack of pages with unused numbers: the top one, plus 1; 0: none */
 	size_t n_unused;
 	size_t n; /* in use */
 	run_id first, last;
@@ -70,7 +77,7 @@ size_t runs_ram_bytes(const struct runs *runs);
 static inline struct run *
 run_at(const struct runs *runs, run_id id)
 {
-	return &runs->pages.at[id >> RUN_PAGE_BITS][id & ((1u << RUN_PAGE_BITS) - 1)];
+	return &runs->pages.at[id >> RUN_PAGE_BITS].runs[id & ((1u << RUN_PAGE_BITS) - 1)];
 }
 
 static inline bool

@@ -326,6 +326,35 @@ take_all__of_many__leaves_what_as_many_takes_would(void **state)
 	free(extents);
 }
 
+/* Given back from both ends and the middle, and taken again: the memory of before is enough. */
+static void
+take__after_thousands_were_given_back__uses_their_memory_again(void **state)
+{
+	enum { N = 5000, STEP = 1777 /* shares no divisor with N */ };
+	static struct extent taken[N];
+	cleanup_with(alloc_free_at) struct alloc *alloc = NULL;
+	size_t ram_bytes = 0;
+
+	(void)state;
+	assert_int_equal(alloc_new(2 * N * GRAIN, &alloc), 0);
+	for (unsigned round = 0; round < 4; round++) {
+		for (size_t i = 0; i < N; i++)
+			assert_int_equal(alloc_take(alloc, GRAIN, &taken[i]), 0);
+		if (round == 1)
+			ram_bytes = alloc_ram_bytes(alloc);
+		assert_true(round < 2 || alloc_ram_bytes(alloc) == ram_bytes);
+		alloc_check(alloc);
+		for (size_t i = 0; i < N; i++)
+			if (round < 3 || i % 3 != 0)
+				alloc_give(alloc, taken[i * STEP % N]);
+		alloc_check(alloc);
+	}
+	for (size_t i = 0; i < N / 2; i++)
+		assert_int_equal(alloc_take(alloc, GRAIN, &taken[i]), 0);
+	alloc_check(alloc);
+	assert_int_equal(alloc_ram_bytes(alloc), ram_bytes);
+}
+
 static void
 ram__with_many_runs__stays_below_56_bytes_a_run(void **state)
 {
@@ -433,6 +462,7 @@ main(void)
 		cmocka_unit_test(take_all__of_extents_that_share_a_grain__takes_none),
 		cmocka_unit_test(take_all__of_many__leaves_what_as_many_takes_would),
 		cmocka_unit_test(take_all__survives_the_failure_of_each_allocation_in_turn),
+		cmocka_unit_test(take__after_thousands_were_given_back__uses_their_memory_again),
 		cmocka_unit_test(ram__with_many_runs__stays_below_56_bytes_a_run),
 		cmocka_unit_test(alloc__survives_the_failure_of_each_allocation_in_turn),
 	};

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "transfer/base/err.h"
+#include "transfer/base/large.h"
 
 #define CAP_FIRST  16
 #define LINE_SLOTS 4
@@ -90,7 +91,7 @@ map_init(struct map *map)
 void
 map_fini(struct map *map)
 {
-	free(map->slots);
+	large_free(map->slots, map->cap * sizeof(*map->slots));
 	map_init(map);
 }
 
@@ -151,14 +152,14 @@ grow(struct map *map, size_t cap)
 	struct map bigger = {.cap = cap};
 
 	bigger.shift = 64 - (unsigned)__builtin_ctzll(cap / LINE_SLOTS);
-	bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
+	bigger.slots = large_new(bigger.cap * sizeof(*bigger.slots));
 	if (bigger.slots == NULL)
 		return err_new(-ENOMEM);
 
 	for (size_t i = 0; i < map->cap; i++)
 		if (map->slots[i].key != 0)
 			insert(&bigger, map->slots[i], home(&bigger, map->slots[i].key), 0);
-	free(map->slots);
+	large_free(map->slots, map->cap * sizeof(*map->slots));
 	*map = bigger;
 	return 0;
 }

@@ -20,7 +20,8 @@
 #define BLOCK_MOST_BYTES  ((size_t)16 << 20)
 #define LARGE_PAGE_BYTES  ((size_t)2 << 20)
 #define SPANS_A_PAGE      (LARGE_PAGE_BYTES / SPAN_BYTES)
-#define PAGES_AHEAD       2 /* a page is some 8000 objects: that many puts take longer than it */
+#define PAGES_AHEAD       2    /* a page is some 8000 objects: that many puts take longer than it */
+#define FETCH_BYTES       320u /* an object with its key */
 
 struct slab_span {
 	struct list_link at_size; /* or slab.spare; off while all slots are taken */
@@ -184,6 +185,18 @@ span_with_room(struct slab *slab, size_t slot_bytes)
 	return span;
 }
 
+/* fetch_next -- who takes a thing takes another soon: its memory is on its way until then. */
+static void
+fetch_next(const struct slab_span *span)
+{
+	const uint8_t *next = span->given_back;
+
+	if (next == NULL)
+		next = span->slots + (size_t)span->n_ever * span->slot_bytes;
+	for (uint32_t at = 0; at < span->slot_bytes && at < FETCH_BYTES; at += 64)
+		__builtin_prefetch(next + at, 1);
+}
+
 static void *
 span_take(struct slab_span *span)
 {
@@ -197,6 +210,8 @@ span_take(struct slab_span *span)
 	assert(span->n_taken <= span->n_slots && span->n_ever <= span->n_slots);
 	if (span->n_taken == span->n_slots)
 		list_remove(&span->at_size);
+	else
+		fetch_next(span);
 	return slot;
 }
 

@@ -11,7 +11,7 @@
  *      store_added.c    objects that are added become rows together
  *      store_sum.c      and what they are summed up to
  *      store_gone.c     the rows of segments that are lost, cleared away in steps
- *      store_load.c     rows become records
+ *      store_load*.c    rows become records (store_rows.h)
  *      store_feed.c     and go from the thread that reads to the one that builds
  *      store_thread.c   commit, sync, checkpoint, try again
  *

@@ -198,7 +198,8 @@ query__that_writes__looks_rows_up_and_never_scans(void **state)
 		char *plan = plans_of(books, &sql_queries[i]);
 
 		if (strstr(name, "_load") == NULL && strstr(name, "_count") == NULL &&
-		    strcmp(name, "row_sum_all") != 0 && scans(plan))
+		    strcmp(name, "table_names") != 0 && strcmp(name, "row_sum_all") != 0 &&
+		    scans(plan))
 			fail_msg("sql/query/%s.sql: %s", name, plan);
 		free(plan);
 	}

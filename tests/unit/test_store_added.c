@@ -126,7 +126,7 @@ tell(struct box *box, size_t per_batch)
 	box_commit(box);
 	for (unsigned i = 0; i < N_RECORDS; i++) {
 		/* Nearly always of the last few, which may not be rows yet. */
-		uint64_t id = n - num_min(n, rand_below(&box->rand, 40));
+		uint64_t back = rand_below(&box->rand, 40), id = n - num_min(n, back);
 		uint64_t what = rand_below(&box->rand, 20);
 
 		if (n < 10 || what < 13) {

@@ -10,7 +10,7 @@ foreach(source ${BENCHES})
   target_link_libraries(${name} PRIVATE tiffin_core tiffin_master)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endforeach()
-foreach(name bench_move bench_near bench_peers bench_fs bench_files bench_bytes) # these run the real programs
+foreach(name bench_move bench_near bench_peers bench_fs bench_pass bench_files bench_bytes) # these run the real programs
   if(TARGET ${name})
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/bench/house.c)
   endif()

@@ -13,6 +13,7 @@
 #include "transfer/base/sock.h"
 #include "transfer/engine.h"
 #include "transfer/tcp_conn.h"
+#include "transfer/tcp_rank.h"
 
 /* Connections one waiter drives at a time; with more, the others wait for their turn. */
 #define LED_MAX 32
@@ -38,6 +39,7 @@ peer_new(struct tcp *tcp, const struct target *target, uint64_t client_id)
 		free(peer);
 		return NULL;
 	}
+	tcp_paths_rank_here(&peer->paths, &tcp->topology);
 	memcpy(peer->endpoint, target->desc.endpoint, sizeof(peer->endpoint));
 	peer->is_same_host = target->is_same_host;
 	peer->client_id = client_id;
@@ -541,6 +543,7 @@ tcp_free(struct transport *t)
 	}
 	while (tcp->n_spare_fds > 0)
 		close(tcp->spare_fds[--tcp->n_spare_fds]);
+	topology_free(tcp->topology);
 	pthread_cond_destroy(&tcp->left);
 	lock_fini(&tcp->lock);
 	free(tcp);

@@ -111,7 +111,8 @@ struct tcp {
 	struct lock lock;    /* LOCK_xfer_path; guards all that is above and below */
 	pthread_cond_t left; /* a sender is out of its socket */
 	struct list peers, waiters;
-	unsigned n_busy; /* threads within submit() or progress(): peers stay */
+	unsigned n_busy;           /* threads within submit() or progress(): peers stay */
+	struct topology *topology; /* NULL: nobody has asked for it yet */
 	bool is_stopped;
 	unsigned n_open, conns_max; /* connections that are not DOWN */
 	unsigned n_orphans;         /* peers that no target knows any more, at least */

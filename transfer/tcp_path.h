@@ -3,7 +3,7 @@
 /*
  * tcp_path.h -- the ways to one peer, one for each address of its endpoint that is of use here.
  *
- *      ranked    in the order of the endpoint, those that rest behind all others
+ *      ranked    as tcp_rank.h says, those that rest behind all others
  *      resting   what failed is left alone for a while, each time twice as long
  *
  * thread:  the transport's lock is held, but for tcp_path_reach().

@@ -70,6 +70,10 @@ int sock_connect(const struct sock_addr *addr, uint64_t wait_ms, int *ret_fd) MU
 int sock_connect_begin(const struct sock_addr *addr, int *ret_fd) MUST_CHECK;
 int sock_connect_end(int fd) MUST_CHECK;
 
+/* sock_route -- the network device by which a packet would leave for there.  0; SOCK_E_LOST: none;
+ * -errno. */
+int sock_route(const struct sock_addr *addr, char *ret_netdev, size_t cap) MUST_CHECK;
+
 int sock_set_blocking(int fd, bool blocking) MUST_CHECK;
 
 /* sock_peer -- who is at the other end of a Unix socket.  0 or -errno. */

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "fs/invalidate.h"
+#include "transfer/base/large.h"
 
 struct timespec
 fs_now(const struct fs *fs)
@@ -25,6 +25,8 @@ fs_now(const struct fs *fs)
 struct spare {
 	struct spare *next;
 };
+
+#define BUFS_AT_ONCE 4 /* on two huge pages */
 
 static struct lock spares_lock; /* LOCK_fs_bufs; made with the key */
 static struct spare *spares;
@@ -56,13 +58,18 @@ buf_take_spare(void)
 	return spare;
 }
 
+/* buf_new -- the first of some on huge pages, touched; the others wait for the next threads. */
 static void *
 buf_new(void)
 {
-	void *fresh = mmap(NULL, FS_BUF_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	char *bufs = large_new(BUFS_AT_ONCE * FS_BUF_BYTES);
 
-	return fresh == MAP_FAILED ? NULL : fresh;
+	if (bufs == NULL)
+		return NULL;
+	memset(bufs, 0, BUFS_AT_ONCE * FS_BUF_BYTES);
+	for (size_t i = 1; i < BUFS_AT_ONCE; i++)
+		buf_give_back(bufs + i * FS_BUF_BYTES);
+	return bufs;
 }
 
 static void

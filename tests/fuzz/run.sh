@@ -3,7 +3,7 @@
 #
 # run.sh [SECONDS [TARGET...]] -- build the fuzz targets and run each for SECONDS.
 #
-# Two a processor at a time, and more when there are many: all of them take eight rounds at most.
+# Two a processor at a time, and more when there are many: all of them take five rounds at most.
 # So a target has at least SECONDS on the clock, whatever share of a processor that is; for a long
 # search name few.
 #
@@ -21,7 +21,7 @@ one() { # build directory, corpus directory, seconds, target
     out=$1/fuzz/out
     mkdir -p "$1/fuzz/corpus/$4" "$1/fuzz/found"
     fate=ok
-    UBSAN_OPTIONS=print_stacktrace=1 "$1/fuzz/$4" -max_total_time="$3" -timeout=10 \
+    UBSAN_OPTIONS=print_stacktrace=1 "$1/fuzz/$4" -max_total_time="$3" -timeout=20 \
         -rss_limit_mb=1024 -max_len=16384 -print_final_stats=1 \
         -artifact_prefix="$1/fuzz/found/$4-" "$1/fuzz/corpus/$4" "$2/$4" \
         >"$out/$4.log" 2>&1 || fate=FAULT
@@ -62,7 +62,7 @@ rm -rf "$build/fuzz/out"
 mkdir -p "$build/fuzz/out"
 bad=0
 at_once=$((2 * $(nproc)))
-[ $(($# / at_once)) -lt 8 ] || at_once=$((($# + 7) / 8))
+[ $(($# / at_once)) -lt 5 ] || at_once=$((($# + 4) / 5))
 printf '%s\n' "$@" |
     xargs -P $at_once -I TARGET sh "$0" --one "$build" "$root/tests/fuzz/corpus" "$seconds" TARGET || bad=1
 for target in "$@"; do

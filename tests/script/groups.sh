@@ -50,7 +50,7 @@ expect "rm --group -r" 2 t rm -r --group tree x 2>/dev/null
 t put --nof 1 both "$T/4m" || die "put --nof"
 t stat both | grep -q '^copies *1' || die "copies: $(t stat both)"
 expect "nof copies demanded" 4 t put --nof 1 --strict strict "$T/4m" 2>"$T/said"
-grep -q '1 nof copies' "$T/said" || die "not told why: $(cat "$T/said")"
+grep -q 'no segment of nof namespaces left: 0 of them' "$T/said" || die "not told why: $(cat "$T/said")"
 expect "no copies" 2 t put -n 0 k "$T/4m" 2>/dev/null
 t set placement local_first || die "set placement"
 t set | grep -q '^placement *local_first *free_ratio_first' || die "set: $(t set)"

@@ -31,6 +31,7 @@
 
 /* Descents at a time; more than a processor fetches at once is in vain. */
 #define N_TOGETHER 16
+#define N_AT_ONCE  64 /* their keys stay in the nearest memory until they are compared */
 
 int
 index_new(struct slab *slab, struct index **ret_index)
@@ -150,37 +151,38 @@ step(const struct index_node *node, const struct index_probe *probe, bool to_nea
 }
 
 /*
- * descend_together -- up to N_TOGETHER descents, a fork of each in turn.
+ * descend_together -- n descents, N_TOGETHER of them under way, a fork of each in turn.
  *
- * What a descent needs next comes from memory while the others take their steps.
- * gives:   ends[]: the one key that each can be, or 0; to_nearest: a key that shares most with it.
+ * What a descent needs next comes from memory while the others take their steps.  Whose descent is
+ * over makes room for the next one at once: else the last ones of each few would wait alone.
+ * gives:   ends[0..n): the one key that each can be, or 0; to_nearest: a key that shares most with
+ * it.
  */
 static void
 descend_together(const struct index *index, const struct index_probe *probes, size_t n,
 		 bool to_nearest, index_child *ends)
 {
-	uint8_t under_way[N_TOGETHER];
-	size_t n_under_way = 0;
+	size_t under_way[N_TOGETHER], n_under_way = 0, next = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		ends[i] = index->root;
-		under_way[i] = (uint8_t)i;
-	}
-	if (index->root != 0 && !index_child_is_key(index->root))
-		n_under_way = n;
+	if (index->root == 0 || index_child_is_key(index->root))
+		return;
+	while (next < n && n_under_way < N_TOGETHER)
+		under_way[n_under_way++] = next++;
 	while (n_under_way > 0) {
-		size_t n_left = 0;
-
-		for (size_t i = 0; i < n_under_way; i++) {
-			const struct index_probe *probe = &probes[under_way[i]];
+		for (size_t i = 0; i < n_under_way;) {
 			index_child *end = &ends[under_way[i]];
 
-			*end = step(index_child_node(*end), probe, to_nearest);
+			*end = step(index_child_node(*end), &probes[under_way[i]], to_nearest);
 			fetch(*end);
-			under_way[n_left] = under_way[i];
-			n_left += *end != 0 && !index_child_is_key(*end);
+			if (*end != 0 && !index_child_is_key(*end))
+				i++;
+			else if (next < n)
+				under_way[i++] = next++;
+			else
+				under_way[i] = under_way[--n_under_way];
 		}
-		n_under_way = n_left;
 	}
 }
 
@@ -188,9 +190,9 @@ void
 index_get_all(const struct index *index, const struct index_probe *probes, size_t n,
 	      struct key **ret_keys)
 {
-	for (size_t i = 0; i < n; i += N_TOGETHER) {
-		size_t n_now = num_min(n - i, (size_t)N_TOGETHER);
-		index_child ends[N_TOGETHER];
+	for (size_t i = 0; i < n; i += N_AT_ONCE) {
+		size_t n_now = num_min(n - i, (size_t)N_AT_ONCE);
+		index_child ends[N_AT_ONCE];
 
 		descend_together(index, &probes[i], n_now, /* to_nearest= */ false, ends);
 		for (size_t j = 0; j < n_now; j++) {
@@ -207,10 +209,10 @@ index_get_all(const struct index *index, const struct index_probe *probes, size_
 void
 index_foresee_puts(const struct index *index, const struct index_probe *probes, size_t n)
 {
-	for (size_t i = 0; i < n; i += N_TOGETHER) {
-		index_child ends[N_TOGETHER];
+	for (size_t i = 0; i < n; i += N_AT_ONCE) {
+		index_child ends[N_AT_ONCE];
 
-		descend_together(index, &probes[i], num_min(n - i, (size_t)N_TOGETHER),
+		descend_together(index, &probes[i], num_min(n - i, (size_t)N_AT_ONCE),
 				 /* to_nearest= */ true, ends);
 	}
 }

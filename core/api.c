@@ -235,7 +235,7 @@ build(struct opening *opening, struct tiffin_client **ret_client)
 		.has_key = opening->config.key.present,
 		.door = &opening->config,
 	};
-	r = client_new(&world, ret_client);
+	r = tiffin_client_new(&world, ret_client);
 	return r < 0 ? why_system(r, "opening a client") : 0;
 }
 
@@ -259,7 +259,7 @@ tiffin_open(const struct tiffin_options *options, struct tiffin_client **ret_cli
 		r = why_system(r, "starting the beat thread");
 	if (r != 0) {
 		client->link->ops->stop(client->link);
-		client_free(client);
+		tiffin_client_free(client);
 		return r;
 	}
 	*ret_client = client;
@@ -319,7 +319,7 @@ tiffin_close(struct tiffin_client *client)
 	client->link->ops->stop(client->link);
 	while (atomic_load(&client->n_calls) > 0)
 		wait_for_calls(client, LEAVE_MS);
-	client_free(client);
+	tiffin_client_free(client);
 }
 
 static int

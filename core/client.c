@@ -72,7 +72,7 @@ forget_world(struct tiffin_client *client)
 }
 
 int
-client_new(const struct client_world *world, struct tiffin_client **ret_client)
+tiffin_client_new(const struct client_world *world, struct tiffin_client **ret_client)
 {
 	struct tiffin_client *client = calloc(1, sizeof(*client));
 
@@ -104,7 +104,7 @@ client_new(const struct client_world *world, struct tiffin_client **ret_client)
 }
 
 void
-client_free(struct tiffin_client *client)
+tiffin_client_free(struct tiffin_client *client)
 {
 	if (client == NULL)
 		return;

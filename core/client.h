@@ -4,13 +4,13 @@
  * client.h -- what one open client is made of.
  *
  *      tiffin_open(): real clock, link_sock, engine, a beat thread    --+
- *      tests, tests/sim: their own clock, link and engine, no thread  --+--> client_new()
+ *      tests, tests/sim: their own clock, link and engine, no thread  --+--> tiffin_client_new()
  *
  * Everything that has to happen now and then (ping, renewal of leases and puts, fences, mounting
  * again) is done by client_tick(), which the beat thread calls and a test calls by hand.
  *
  * thread:  any, but new and free.  Fields below `lock` are touched only with it held; those above
- *          never change after client_new().
+ *          never change after tiffin_client_new().
  */
 #ifndef CORE_CLIENT_H
 #define CORE_CLIENT_H
@@ -95,15 +95,17 @@ struct tiffin_client {
 };
 
 /*
- * client_new -- a client in that world; nothing is asked of the master yet.
+ * tiffin_client_new -- a client in that world; nothing is asked of the master yet.
  *
  * takes:   *world->link_taken, *world->engine_taken.
  * result:  0 or -errno.
  */
-int client_new(const struct client_world *world, struct tiffin_client **ret_client) MUST_CHECK;
+int tiffin_client_new(const struct client_world *world,
+		      struct tiffin_client **ret_client) MUST_CHECK;
 
-/* client_free -- needs: no call under way, no put, view, list or mount left, no beat thread. */
-void client_free(struct tiffin_client *client);
+/* tiffin_client_free -- needs: no call under way, no put, view, list or mount left, no beat thread.
+ */
+void tiffin_client_free(struct tiffin_client *client);
 
 /* client_tick_until -- the deadline of each step of a tick: short, so that a close need not wait.
  */
@@ -143,6 +145,6 @@ bool client_pause(struct tiffin_client *client, uint64_t until_ns);
 /* client_key_check -- 0 or TIFFIN_E_INVALID. */
 int client_key_check(const char *key);
 
-DEFINE_CLEANUP(struct tiffin_client, client_free);
+DEFINE_CLEANUP(struct tiffin_client, tiffin_client_free);
 
 #endif

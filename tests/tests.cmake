@@ -20,11 +20,7 @@ if(CMOCKA_FOUND)
     add_executable(${name} ${source})
     # A story of assertions is compiled four times as fast so, and runs no longer: the time is the library's.
     target_compile_options(${name} PRIVATE -O0 -g1)
-    if(name MATCHES "^test_master_") # master and core have functions of the same names
-      target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA tiffin_master)
-    else()
-      target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA tiffin_core tiffin_master)
-    endif()
+    target_link_libraries(${name} PRIVATE PkgConfig::CMOCKA tiffin_core tiffin_master)
     target_compile_definitions(${name} PRIVATE TIFFIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     file(STRINGS ${source} fails_allocs REGEX "^#include \"tests/unit/allocs\\.h\"")
     if(fails_allocs)

@@ -27,7 +27,7 @@ leave(struct user *user)
 {
 	if (--user->n_fibers > 0)
 		return;
-	client_free(user->client);
+	tiffin_client_free(user->client);
 	user->client = NULL;
 	user->proc.is_dead = true; /* whatever it had mapped is gone */
 	sim_say("user %u has ended", user->index);
@@ -106,7 +106,7 @@ user_new(unsigned index)
 	{
 		struct link *link = user->link;
 
-		if (client_new(&world, &user->client) < 0)
+		if (tiffin_client_new(&world, &user->client) < 0)
 			abort();
 		user->link = link;
 	}

@@ -56,7 +56,7 @@ world_init(struct world *w, const struct fault_plan *plan)
 				      .engine_taken = &(struct engine *){w->engine},
 				      .name = "test",
 				      .master = "unix:/the/master"};
-	assert_int_equal(client_new(&world, &w->client), 0);
+	assert_int_equal(tiffin_client_new(&world, &w->client), 0);
 	client_tick(w->client); /* has seen the first join */
 	memset(w->n_heard, 0, sizeof(w->n_heard));
 	clock_fake_advance_ms(&w->clock, 60000);
@@ -67,7 +67,7 @@ world_fini(struct world *w)
 {
 	for (size_t i = 0; i < WORLD_SEGMENTS; i++)
 		engine_unlend(w->engine, w->lents[i]);
-	client_free(w->client);
+	tiffin_client_free(w->client);
 	for (size_t i = 0; i < WORLD_SEGMENTS; i++)
 		lent_close(w->lents[i]);
 }

@@ -90,14 +90,14 @@ stage_open(struct stage *stage, void (*script)(struct peer *peer))
 	world.master = stage->peer.address;
 	world.link_taken = &link;
 	world.engine_taken = &engine;
-	assert_int_equal(client_new(&world, &stage->client), 0);
+	assert_int_equal(tiffin_client_new(&world, &stage->client), 0);
 }
 
 static void
 stage_close(struct stage *stage)
 {
 	tiffin_watch_close(stage->heard.watch);
-	client_free(stage->client);
+	tiffin_client_free(stage->client);
 	peer_stop(&stage->peer);
 	sem_destroy(&stage->heard.news);
 }

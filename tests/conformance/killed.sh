@@ -20,14 +20,15 @@ content() { yes "$1" | head -c $((${1##*.} % 7 * 40000 + 1000)); }
 # write_files WORKER TURN -- until the daemon is gone.
 write_files() {
 	n=0
+	cd "$M/d$1" || return # of this mount: the next one is another
 	while [ $n -lt 500 ]; do
 		n=$((n + 1))
 		name=w$1.$2.$n
 		content "$name" >"$T/source.$1"
-		cp "$T/source.$1" "$M/d$1/$name.new" 2>/dev/null || return
-		mv "$M/d$1/$name.new" "$M/d$1/$name" 2>/dev/null || return
+		cp "$T/source.$1" "$name.new" 2>/dev/null || return
+		mv "$name.new" "$name" 2>/dev/null || return
 		echo "$name" >>"$T/closed.$1"
-		[ $((n % 3)) -ne 0 ] || rm "$M/d$1/w$1.$2.$((n - 1))" 2>/dev/null || return
+		[ $((n % 3)) -ne 0 ] || rm "w$1.$2.$((n - 1))" 2>/dev/null || return
 		[ $((n % 3)) -ne 0 ] || echo "w$1.$2.$((n - 1))" >>"$T/removed.$1"
 	done
 }
@@ -54,8 +55,9 @@ while [ $turn -lt "$times" ]; do
 	kill -KILL "$(pid_of fs)"
 	wait "$(pid_of fs)" 2>/dev/null
 	rm -f "$T/fs.pid"
-	wait $first $second
+	# Who waits for a daemon that was killed just then may wait until the next one takes the mount away.
 	mount_start
+	wait $first $second
 	for worker in 1 2; do
 		for file in "$M/d$worker"/*; do
 			[ ! -e "$file" ] || judge "$file"

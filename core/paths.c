@@ -26,9 +26,9 @@ tell(void *arg, const struct path_stats *stats)
 		.host = stats->host,
 		.transport = stats->transport,
 		.address = stats->address,
-		.n_reads = look(&stats->n_done[OP_READ]),
+		.n_reads = path_n_done(stats, OP_READ),
 		.read_bytes = look(&stats->bytes[OP_READ]),
-		.n_writes = look(&stats->n_done[OP_WRITE]),
+		.n_writes = path_n_done(stats, OP_WRITE),
 		.write_bytes = look(&stats->bytes[OP_WRITE]),
 		.n_lost = look(&stats->n_lost),
 		.n_timeout = look(&stats->n_timeout),
@@ -40,7 +40,8 @@ tell(void *arg, const struct path_stats *stats)
 	};
 
 	for (unsigned i = 0; i < HIST_BUCKETS; i++)
-		hist.n_all += hist.n[i] = look(&stats->n_ns[i]);
+		hist.n_all += hist.n[i] =
+			look(&stats->n_ns[OP_READ][i]) + look(&stats->n_ns[OP_WRITE][i]);
 	path.mean_ns = hist.n_all == 0 ? 0 : hist.sum_ns / hist.n_all;
 	path.p50_ns = hist_quantile_ns(&hist, 0.50);
 	path.p99_ns = hist_quantile_ns(&hist, 0.99);

@@ -25,6 +25,8 @@ path_table_fini(struct path_table *table)
 bool
 path_is(const struct path_stats *path, const char *address)
 {
+	if (address[0] == '\0' && path->address[0] == '\0')
+		return true;
 	return strncmp(path->address, address, PATH_ADDRESS_MAX) == 0 || path->peer[0] == '\0';
 }
 
@@ -53,6 +55,16 @@ path_table_find(struct path_table *table, const struct target_desc *desc, const 
 	return path;
 }
 
+uint64_t
+path_n_done(const struct path_stats *path, enum op_kind kind)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < HIST_BUCKETS; i++)
+		n += atomic_load_explicit(&path->n_ns[kind][i], memory_order_relaxed);
+	return n;
+}
+
 static void
 count(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -66,9 +78,8 @@ path_note(struct path_stats *path, const struct op *op, enum op_result result, u
 		count(&path->n_moved, op->n_moves);
 	switch (result) {
 	case OP_DONE:
-		count(&path->n_done[op->kind], 1);
 		count(&path->bytes[op->kind], op->len_bytes);
-		count(&path->n_ns[hist_bucket_of(len_ns)], 1);
+		count(&path->n_ns[op->kind][hist_bucket_of(len_ns)], 1);
 		count(&path->sum_ns, len_ns);
 		break;
 	case OP_E_LOST:

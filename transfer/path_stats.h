@@ -30,12 +30,11 @@ struct path_stats {
 	char host[TARGET_HOST_MAX + 1], peer[TARGET_ENDPOINT_MAX + 1];
 	char address[PATH_ADDRESS_MAX + 1]; /* "": the transport has but one to this peer */
 
-	/* by enum op_kind */
-	_Atomic uint64_t n_done[2], bytes[2];
+	/* Of those done, by enum op_kind; how long they took, from submit on: as in hist.h. */
+	_Atomic uint64_t bytes[2], n_ns[2][HIST_BUCKETS], sum_ns;
 
 	_Atomic uint64_t n_lost, n_timeout, n_refused, n_failed; /* the last: all other ends */
 	_Atomic uint64_t n_moved; /* beginnings anew on another address, of ops that end here */
-	_Atomic uint64_t n_ns[HIST_BUCKETS], sum_ns; /* of those done, from submit on */
 };
 
 struct path_table {
@@ -53,6 +52,9 @@ struct path_stats *path_table_find(struct path_table *table, const struct target
 
 /* path_is -- is this the row of that address? */
 bool path_is(const struct path_stats *path, const char *address);
+
+/* path_n_done -- of that kind. */
+uint64_t path_n_done(const struct path_stats *path, enum op_kind kind);
 
 /* path_note -- an op of that path has ended. */
 void path_note(struct path_stats *path, const struct op *op, enum op_result result,

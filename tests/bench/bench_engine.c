@@ -19,6 +19,7 @@
 #define OPS_MAX    64
 #define SLICES_MAX 16
 #define WARM_UP    100
+#define WINDOW_OPS 1024 /* timed together */
 #define LEN_BYTES  (64u << 10)
 
 static unsigned long n_allocs;
@@ -96,8 +97,8 @@ measure(struct engine *engine, struct target *target, size_t n_ops, size_t n_sli
 	static struct op ops[OPS_MAX];
 	static char bytes[LEN_BYTES];
 	struct batch batch = {.ops = ops, .n_ops = n_ops};
+	unsigned long allocs = 0, n_window = WINDOW_OPS / n_ops;
 	uint64_t began_ns = 0, best_ns = UINT64_MAX;
-	unsigned long allocs = 0;
 
 	for (size_t i = 0; i < n_slices; i++)
 		slices[i] = (struct iovec){bytes, LEN_BYTES / n_slices};
@@ -111,10 +112,10 @@ measure(struct engine *engine, struct target *target, size_t n_ops, size_t n_sli
 	for (unsigned long k = 0; k < WARM_UP + n_batches; k++) {
 		if (k == WARM_UP)
 			allocs = n_allocs;
-		if (k >= WARM_UP && (k - WARM_UP) % 1000 == 0) {
+		if (k >= WARM_UP && (k - WARM_UP) % n_window == 0) {
 			uint64_t ns = now_ns();
 
-			/* The best thousand: what others do on this machine is not its cost. */
+			/* The best window: what others do on this machine is not its cost. */
 			if (began_ns != 0 && ns - began_ns < best_ns)
 				best_ns = ns - began_ns;
 			began_ns = ns;
@@ -122,7 +123,7 @@ measure(struct engine *engine, struct target *target, size_t n_ops, size_t n_sli
 		must(engine_run(engine, &batch) != OP_DONE, "engine_run");
 	}
 	printf("name=engine ops=%zu slices=%zu ns_per_slice=%.1f allocs=%lu\n", n_ops, n_slices,
-	       (double)best_ns / 1000 / (double)(n_ops * n_slices), n_allocs - allocs);
+	       (double)best_ns / (double)(n_window * n_ops * n_slices), n_allocs - allocs);
 }
 
 int

@@ -248,7 +248,7 @@ tell(void *arg, const struct path_stats *path)
 		return 0;
 	assert_string_equal(path->transport, "tcp");
 	told->n++;
-	told->n_reads += path->n_done[OP_READ];
+	told->n_reads += path_n_done(path, OP_READ);
 	told->bytes += path->bytes[OP_READ];
 	told->n_moved += path->n_moved;
 	told->n_lost += path->n_lost;

@@ -4,6 +4,7 @@
  * bench_file -- a segment on a disk against fio, on the same file, in turns.
  *
  *      bench_file file_read|file_write MIB
+ *      bench_file nof_read MIB DEVICE        a namespace that is connected; what lies there is lost
  *
  * Ours: batches of four ops of 16 MiB, in this process, pieces of 1 MiB, 16 at once.  fio's: the
  * same bytes in blocks of 1 MiB, 16 at once, by io_uring and O_DIRECT.  The file was written
@@ -29,12 +30,14 @@
 #define MIB      (1ull << 20)
 
 static char path[64] = "/var/tmp/tiffin-bench-XXXXXX";
+static bool is_device;
 
 static void
 fail(const char *what)
 {
 	fprintf(stderr, "bench_file: %s\n", what);
-	unlink(path);
+	if (!is_device)
+		unlink(path);
 	exit(1);
 }
 
@@ -42,14 +45,15 @@ static struct lent *
 lend(uint64_t size_bytes)
 {
 	const struct lent_config config = {
-		.path = path, .size_bytes = size_bytes, .is_on_disk = true};
+		.path = path, .size_bytes = size_bytes, .is_on_disk = true, .wipe = is_device};
 	struct lent *lent;
 	struct rand rand;
-	int fd = mkstemp(path);
+	int fd = is_device ? -1 : mkstemp(path);
 
-	if (fd < 0)
+	if (fd < 0 && !is_device)
 		fail("no room for a file in /var/tmp");
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	rand_init(&rand, 1);
 	if (lent_open(&config, &rand, &lent) != 0)
 		fail("the file can't be lent");
@@ -119,8 +123,12 @@ main(int argc, char **argv)
 	struct lent *lent;
 	uint8_t *bytes;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
+	if (argc == 4) {
+		is_device = true;
+		snprintf(path, sizeof(path), "%s", argv[3]);
+	}
 	kind = strcmp(argv[1], "file_write") == 0 ? OP_WRITE : OP_READ;
 	size_bytes = num_align_up(strtoull(argv[2], NULL, 10) * MIB, OP_BYTES);
 	bytes = aligned_alloc(DISK_BLOCK_MAX, OPS * OP_BYTES);
@@ -147,7 +155,8 @@ main(int argc, char **argv)
 	engine_unlend(engine, lent);
 	engine_free(engine);
 	lent_close(lent);
-	unlink(path);
+	if (!is_device)
+		unlink(path);
 	free(bytes);
 	return 0;
 }

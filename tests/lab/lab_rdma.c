@@ -3,20 +3,24 @@
 /*
  * lab_rdma -- provider and client over a real device, of which the first word is an address.
  *
- *      lab_rdma 192.0.2.1:0 [ROUNDS]
+ *      lab_rdma 192.0.2.1:0 [ROUNDS [CONNECTIONS]]
  *
- * ROUNDS (20) is how often what is done again and again is done: connecting, random slices.
+ * ROUNDS (20) is how often what is done again and again is done: random slices, lost queue pairs.
+ * CONNECTIONS (100) are made and ended, one after the other.
  */
 #include "tests/unit/rdma_raw.h"
 
 #include <signal.h>
 
+#include <dirent.h>
+
 #include "transfer/base/log.h"
+#include "transfer/rdma_group.h"
 
 /* The machine is emulated, and its host busy: nothing here depends on how fast it is. */
 #define STEP_NS (60 * NS_PER_S)
 
-static unsigned n_rounds = 20;
+static unsigned n_rounds = 20, n_connections = 100;
 
 static struct world *
 rdma_world(void)
@@ -137,26 +141,123 @@ queue_pairs__several_to_one_peer__share_the_work(void **state)
 
 /* ---- life ---- */
 
+static size_t
+n_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* one_connection -- made for one op, and ended. */
+static void
+one_connection(struct world *w, const char *endpoint, uint64_t offset)
+{
+	struct token read = token_for(w->lent, TOKEN_READ);
+	struct scatter s = scatter_new(&w->rand, 100);
+	struct target_desc desc = desc_of(w->lent, endpoint);
+	struct op op;
+
+	assert_int_equal(engine_target(w->engine, &desc, &w->target), 0);
+	op = op_for(w, OP_READ, &read, &s, offset);
+	assert_int_equal(run_for(w, &op), OP_DONE);
+	assert_false(scatter_differs(&s, w->lent->bytes + offset));
+	free(s.area);
+	engine_target_unref(w->engine, take(&w->target)); /* and with it the connection */
+}
+
 static void
 connections__made_and_ended_again_and_again__leave_nothing(void **state)
 {
 	struct world *w = rdma_world();
+	uint64_t began_ms = clock_ms(clock_real());
 	char endpoint[TARGET_ENDPOINT_MAX + 1];
+	size_t n_before;
 
 	(void)state;
 	snprintf(endpoint, sizeof(endpoint), "%s", serve_endpoint(w->serve));
-	for (unsigned i = 0; i < n_rounds; i++) {
-		struct token read = token_for(w->lent, TOKEN_READ);
-		struct scatter s = scatter_new(&w->rand, 100);
-		struct op op = op_for(w, OP_READ, &read, &s, i);
-		struct target_desc desc = desc_of(w->lent, endpoint);
-
-		assert_int_equal(run_for(w, &op), OP_DONE);
-		assert_false(scatter_differs(&s, w->lent->bytes + i));
-		free(s.area);
-		engine_target_unref(w->engine, take(&w->target)); /* and with it the connection */
-		assert_int_equal(engine_target(w->engine, &desc, &w->target), 0);
+	engine_target_unref(w->engine, take(&w->target));
+	one_connection(w, endpoint, 0); /* opens what stays */
+	n_before = n_fds();
+	for (unsigned i = 0; i < n_connections; i++) {
+		one_connection(w, endpoint, i);
+		if (i % 1000 == 999)
+			print_message("%u connections, %lu ms\n", i + 1,
+				      clock_ms(clock_real()) - began_ms);
 	}
+	assert_in_range(n_fds(), 0, n_before);
+	assert_int_equal(counts_of(w).n_broken, 0);
+	world_close(w);
+}
+
+/* lose_all -- the client's queue pairs fall into ERR under it, as they do when a device is reset.
+ * How many were up. */
+static unsigned
+lose_all(struct rdma *rdma)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	unsigned n = 0;
+
+	lock_take(&rdma->lock);
+	list_each(&rdma->peers, link) {
+		struct rdma_peer *peer = list_of(link, struct rdma_peer, at);
+
+		for (size_t i = 0; i < array_len(peer->groups) * RDMA_CONNS_MAX; i++) {
+			struct rdma_conn *conn =
+				&peer->groups[i / RDMA_CONNS_MAX].conns[i % RDMA_CONNS_MAX];
+
+			if (conn->state == RDMA_UP)
+				n += ibv_modify_qp(conn->id->qp, &attr, IBV_QP_STATE) == 0;
+		}
+	}
+	lock_drop(&rdma->lock);
+	return n;
+}
+
+static void
+queue_pairs__lost_under_way_again_and_again__cost_no_op(void **state)
+{
+	struct world *w = rdma_world();
+	struct token write = token_for(w->lent, TOKEN_WRITE);
+	const uint64_t len = 2 << 20;
+	struct scatter out = scatter_new(&w->rand, len);
+	struct transport *t;
+	struct rdma *rdma;
+	unsigned n_lost = 0;
+
+	(void)state;
+	engine_target_unref(w->engine, take(&w->target));
+	engine_free(take(&w->engine));
+	assert_int_equal(engine_new(clock_real(), &w->engine), 0);
+	assert_int_equal(transport_rdma_new(&t), 0);
+	rdma = container_of(t, struct rdma, base);
+	engine_add(w->engine, &t);
+	world_target(w, serve_endpoint(w->serve));
+	for (unsigned i = 0; i < n_rounds; i++) {
+		struct op op = op_for(w, i % 2 == 0 ? OP_WRITE : OP_READ, &write, &out, i * 4096);
+		struct batch batch = {.ops = &op, .n_ops = 1};
+		enum op_result result;
+
+		if (op.kind == OP_WRITE)
+			scatter_fill(&out, (uint8_t)i);
+		op.deadline_ns = clock_ns(clock_real()) + STEP_NS;
+		engine_submit(w->engine, &batch);
+		n_lost += lose_all(rdma);
+		result = engine_wait(w->engine, &batch);
+		if (result != OP_DONE)
+			result = run_for(w, &op); /* its life was over before it was begun */
+		assert_int_equal(result, OP_DONE);
+		assert_false(scatter_differs(&out, w->lent->bytes + i * 4096));
+	}
+	/* An op may be over before its queue pair is lost: then the next one finds that. */
+	assert_true(n_lost >= n_rounds / 4);
+	assert_true(counts_of(w).n_broken >= n_rounds / 4);
+	free(out.area);
 	world_close(w);
 }
 
@@ -403,6 +504,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(memory__told_of__is_reached_directly),
 		cmocka_unit_test(queue_pairs__several_to_one_peer__share_the_work),
 		cmocka_unit_test(connections__made_and_ended_again_and_again__leave_nothing),
+		cmocka_unit_test(queue_pairs__lost_under_way_again_and_again__cost_no_op),
 		cmocka_unit_test(reader__that_writes_with_the_key_it_was_told__is_refused),
 		cmocka_unit_test(fence__ends_the_writer_and_not_the_reader),
 		cmocka_unit_test(token__that_ends__takes_its_connection_with_it),
@@ -410,13 +512,15 @@ main(int argc, char **argv)
 
 	int failed;
 
-	if (argc < 2 || argc > 3) {
-		fprintf(stderr, "usage: lab_rdma HOST:PORT [ROUNDS]\n");
+	if (argc < 2 || argc > 4) {
+		fprintf(stderr, "usage: lab_rdma HOST:PORT [ROUNDS [CONNECTIONS]]\n");
 		return 2;
 	}
 	world_rdma = argv[1];
-	if (argc == 3)
+	if (argc >= 3)
 		n_rounds = (unsigned)strtoul(argv[2], NULL, 10);
+	if (argc == 4)
+		n_connections = (unsigned)strtoul(argv[3], NULL, 10);
 	helper_start(&provider, provider_main);
 	helper_start(&writer, writer_main);
 	log_set_sink(log_to_stderr, NULL, LOG_INFO);

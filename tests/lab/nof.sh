@@ -20,9 +20,16 @@ target_up() {
 	echo 4420 >$CFG/ports/1/addr_trsvcid
 	ln -s $CFG/subsystems/$NQN $CFG/ports/1/subsystems/$NQN
 }
-connect() { echo "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=$NQN,reconnect_delay=1" >/dev/nvme-fabrics; }
+connect() { # more words for the kernel
+	echo "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=$NQN,reconnect_delay=1${1:-}" >/dev/nvme-fabrics
+}
+disconnect() {
+	for controller in /sys/class/nvme/nvme*/delete_controller; do echo 1 >"$controller"; done
+	wait_for 30 is_gone || die "the way does not go: $(state)"
+}
 state() { cat /sys/class/nvme/nvme*/state 2>/dev/null; }
 is_live() { state | grep -q live; }
+is_gone() { ! ls /sys/class/nvme/nvme* >/dev/null 2>&1; }
 is_lost() { state | grep -qv live; }
 lend() { provider_start p1 "$BYTES" --nof="$NQN" --wait-ms=20s "$@"; }
 
@@ -65,9 +72,7 @@ check
 
 # Nobody is connected: the provider has the kernel do it, where it was built to.
 provider_stop p1
-for controller in /sys/class/nvme/nvme*/delete_controller; do echo 1 >"$controller"; done
-is_gone() { ! ls /sys/class/nvme/nvme* >/dev/null 2>&1; }
-wait_for 30 is_gone || die "the way does not go: $(state)"
+disconnect
 tiffin-provider --master="$MASTER" --name=p0 --size="$BYTES" --nof="$NQN" --nof-connect=tcp:127.0.0.1:4421 \
 	2>"$T/why" && die "connected where nobody listens"
 if grep -q "built without libnvme" "$T/why"; then
@@ -79,4 +84,25 @@ else
 	cmp -s "$T/f" "$T/g" || die "other bytes after the provider connected"
 	echo "connecting: ok"
 fi
+check
+
+# The target stays away until the kernel gives up: what lies there can't be read, which is said in time.  When it is back
+# the provider is started anew, and has it all.
+[ -z "$(pid_of p1)" ] || provider_stop p1
+disconnect
+connect ,ctrl_loss_tmo=2 || die "connect once more"
+wait_for 30 is_live || die "the way does not open once more: $(state)"
+lend
+t get k "$T/g" || die "get before the long loss"
+rm $CFG/ports/1/subsystems/$NQN
+wait_for 60 is_gone || die "the kernel does not give up: $(state)"
+SLOW=2 timed 60000 tiffin --master "$MASTER" get k "$T/g" 2>"$T/why" && die "read from a namespace that is not there"
+echo "lost: $(tail -n 1 "$T/why")"
+provider_kill p1
+ln -s $CFG/subsystems/$NQN $CFG/ports/1/subsystems/$NQN
+connect || die "connect after the long loss"
+wait_for 60 is_live || die "the way does not open after the long loss: $(state)"
+lend
+t get k "$T/g" || die "get after the long loss"
+cmp -s "$T/f" "$T/g" || die "other bytes after the long loss"
 check

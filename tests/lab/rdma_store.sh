@@ -10,7 +10,7 @@
 packets() { cat /sys/class/infiniband/rxe*/ports/1/hw_counters/sent_pkts 2>/dev/null | awk '{s += $1} END {print s + 0}'; }
 
 master_start
-start p1 tiffin-provider --master="$MASTER" --name=p1 --size=96MiB --listen=0.0.0.0:0 --insecure \
+start p1 tiffin-provider --master="$MASTER" --name=p1 --size=96MiB --listen="$LAB_ADDR:0" --insecure \
 	--rdma="$LAB_ADDR:0" --log-level=debug
 t --json segments | grep -q "rdma:$LAB_ADDR:" || die "the endpoint does not name the device"
 t segments | grep -q 'rdma' || die "segments does not show the protocol"

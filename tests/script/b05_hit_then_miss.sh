@@ -35,7 +35,7 @@ n_fast=0
 objects get k/ 100 65536 --batch 100
 at_most "a batch over a dead provider, ms" 8500 "$(value max_ms "$T/objects")"
 n_fast=$(value ok "$T/objects")
-at_least "keys of the living one" 1 "$n_fast"
+at_least "keys of the living one: $(cat "$T/objects")" 1 "$n_fast"
 all_told() {
 	objects get k/ 100 65536
 	[ $(($(value ok "$T/objects") + $(value NOT_FOUND "$T/objects"))) -eq 100 ]

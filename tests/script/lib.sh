@@ -13,6 +13,8 @@ TTL=${TTL:-10s}
 MASTER_OPTIONS=${MASTER_OPTIONS:-}
 MOUNT_OPTIONS=${MOUNT_OPTIONS:-}
 TIFFINFS=${TIFFINFS:-tiffinfs}
+SLOW=${SLOW:-1}          # how many times longer everything may take on this machine
+WIRE_RDMA=${WIRE_RDMA:-} # an RDMA device's address: providers are reached by it alone
 export TIFFIN_MASTER=$MASTER
 mkdir -p "$M"
 
@@ -31,7 +33,7 @@ t() { tiffin --master "$MASTER" "$@"; }
 q() { sqlite3 -readonly "$DB" "$1"; }
 
 wait_for() {
-	tries=$(($1 * 20))
+	tries=$(($1 * 20 * SLOW))
 	shift
 	while [ $tries -gt 0 ]; do
 		if "$@" >/dev/null 2>&1; then return 0; fi
@@ -53,8 +55,12 @@ expect() {
 # is WHAT WANTED GOT
 is() { [ "$2" = "$3" ] || die "$1: \"$3\", not \"$2\""; }
 
-# at_most WHAT LIMIT GOT, at_least WHAT LIMIT GOT -- whole numbers.
-at_most() { [ "$3" -le "$2" ] || die "$1: $3, more than $2"; }
+# at_most WHAT LIMIT GOT, at_least WHAT LIMIT GOT -- whole numbers; times ("..., ms") as the machine is slow.
+at_most() {
+	most=$2
+	case $1 in *", ms" | *", us") most=$(($2 * SLOW)) ;; esac
+	[ "$3" -le "$most" ] || die "$1: $3, more than $most"
+}
 at_least() { [ "$3" -ge "$2" ] || die "$1: $3, less than $2"; }
 
 # value NAME FILE -- of its last "NAME=number"; 0 when there is none.
@@ -70,7 +76,7 @@ now_ms() { date +%s%3N; }
 
 # timed LIMIT_MS COMMAND... -- its exit code; $took_ms; dies when it takes longer, and ends it then.
 timed() {
-	limit_ms=$1
+	limit_ms=$(($1 * SLOW))
 	shift
 	began_ms=$(now_ms)
 	timeout -k 1 $((limit_ms / 1000 + 5)) "$@"
@@ -170,8 +176,12 @@ provider_start() {
 	provider=$1
 	size=$2
 	shift 2
-	start "$provider" tiffin-provider --master="$MASTER" --name="$provider" --size="$size" \
-		--listen="unix:$T/$provider.sock" "$@"
+	if [ -n "$WIRE_RDMA" ]; then # no Unix socket, so its memory is not handed out
+		set -- --listen="$WIRE_RDMA:0" --insecure --rdma="$WIRE_RDMA:0" "$@"
+	else
+		set -- --listen="unix:$T/$provider.sock" "$@"
+	fi
+	start "$provider" tiffin-provider --master="$MASTER" --name="$provider" --size="$size" "$@"
 }
 provider_kill() { end "$1" KILL; }
 provider_stop() { end "$1" TERM; }

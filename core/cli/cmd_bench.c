@@ -181,6 +181,9 @@ run(struct cli *cli, const void *opts_at, struct operands words)
 
 	if (words.n > 0 && strcmp(words.at[0], "transfer") != 0)
 		return cli_say(cli, CLI_USAGE, "bench: '%s' is not transfer", words.at[0]);
+	if (words.n > 0 && opts->paths)
+		return cli_say(cli, CLI_USAGE,
+			       "--paths: each row of transfer says its way already");
 	if (opts->n_threads < 1 || opts->n_threads > THREADS_MAX)
 		return cli_say(cli, CLI_USAGE, "--threads: 1 to %d", THREADS_MAX);
 	if (opts->n_objects > COUNT_MAX)

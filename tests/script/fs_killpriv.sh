@@ -5,19 +5,13 @@
 . "$(dirname "$0")/lib.sh"
 
 up 64MiB
-mkdir "$T/shown"
-tiffinfs "$MASTER" "$T/shown" -d -o attr_timeout=60 >"$T/requests" 2>&1 &
-echo $! >"$T/shown.pid"
-is_there() { grep -q " $T/shown fuse.tiffin " /proc/mounts && stat "$T/shown/.tiffin/version"; }
-wait_for 20 is_there || die "no mount"
-dd if=/dev/zero of="$T/shown/many" bs=4096 count=1000 2>/dev/null || die "dd"
-asked=$(grep -c 'opcode: GETXATTR' "$T/requests")
-at_least "writes" 1000 "$(grep -c 'opcode: WRITE' "$T/requests")"
-at_most "questions of 1000 writes" 5 "$asked"
-getfattr -n user.tiffin.id "$T/shown/many" >/dev/null 2>&1 || die "user.tiffin.id can't be read"
-setfattr -n user.mine -v 1 "$T/shown/many" || die "setfattr"
-umount "$T/shown"
-finish shown
+mount_start -d -o attr_timeout=60
+dd if=/dev/zero of="$M/many" bs=4096 count=1000 2>/dev/null || die "dd"
+at_least "writes" 1000 "$(grep -c 'opcode: WRITE' "$T/fs.log")"
+at_most "questions of 1000 writes" 5 "$(grep -c 'opcode: GETXATTR' "$T/fs.log")"
+getfattr -n user.tiffin.id "$M/many" >/dev/null 2>&1 || die "user.tiffin.id can't be read"
+setfattr -n user.mine -v 1 "$M/many" || die "setfattr"
+mount_stop
 
 mount_start -o allow_other,suid,attr_timeout=0
 [ "$(id -u)" -eq 0 ] || exit 0

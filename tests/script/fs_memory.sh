@@ -4,14 +4,14 @@
 # fs_memory -- the daemon's memory grows neither with the length of a file nor with the names of a directory.
 #
 # The provider is reached by TCP: mapped segments would count as memory of the daemon.  Where a memory cgroup can be
-# made, the daemon has 256 MiB there.  --full: 10 GiB and a million names, which wants 12 GiB of memory.
+# made, the daemon has 256 MiB there.  --full [MIB]: so much, 10 GiB, and a million names; it wants 2 GiB more of memory.
 . "$(dirname "$0")/lib.sh"
 
 # from 64 MiB to so much, and from 20 000 names to so many
 mib=384
 names=80000
 size=1GiB
-[ "${1:-}" != --full ] || { mib=10240 names=1000000 size=11GiB; }
+[ "${1:-}" != --full ] || { mib=${2:-10240} names=1000000 size=$((${2:-10240} + 1024))MiB; }
 TTL=120s
 
 # peak_kib -- of the daemon since the last forget_peak, but for pages of files.
@@ -37,24 +37,29 @@ mount_start -o timeout=60
 limit
 copy() { # MiB
 	forget_peak
+	fill "$1"
+	rm "$M/f"
+	fill $(($1 / 2))
+	cp "$M/f" "$M/g" || die "copy of $(($1 / 2)) MiB"
+	rm "$M/f" "$M/g"
+}
+fill() { # MiB
 	dd if=/dev/zero of="$M/f" bs=1M count="$1" 2>/dev/null && dd if="$M/f" of=/dev/null bs=1M 2>/dev/null ||
 		die "$1 MiB"
 	is "length" $(($1 * 1048576)) "$(stat -c %s "$M/f")"
-	cp "$M/f" "$M/g" || die "copy of $1 MiB"
-	rm "$M/f" "$M/g"
 }
 copy 64
 small=$(peak_kib)
-copy $((mib / 2))
+copy "$mib"
 large=$(peak_kib)
-echo "peak KiB: $small with 64 MiB, $large with $((mib / 2)) MiB, twice"
+echo "peak KiB: $small with 64 MiB, $large with $mib MiB"
 at_most "peak with a long file, KiB, after $small" $((small + 32768)) "$large"
 at_most "peak, KiB" 262144 "$large"
 
 echo "a large directory"
 mount_stop
 no_limit
-mount_start -o max_inodes=10000
+mount_start -o max_inodes=$((names / 8))
 limit
 walk() { # DIR NAMES
 	forget_peak

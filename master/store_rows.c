@@ -67,6 +67,8 @@ bytes(sqlite3_stmt *stmt, int at, int type, size_t max, struct cursor *ret)
 	len = (size_t)sqlite3_value_bytes(value);
 	if (len > max || (first == NULL && len > 0))
 		return false;
+	if (len == 0)
+		first = (const uint8_t *)""; /* SQLite gives no bytes at all */
 	*ret = (struct cursor){first, first + len};
 	return true;
 }

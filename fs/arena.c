@@ -27,6 +27,7 @@ fs_arena_init(struct fs_arena *arena, struct fs_arena_limits limits,
 	*arena = (struct fs_arena){.files = files, .owner = owner, .limits = limits};
 	arena->limits.size_bytes = limits.size_bytes / FS_ARENA_PAGE * FS_ARENA_PAGE;
 	lock_init(&arena->lock, LOCK_fs_arena);
+	lock_cond_init(&arena->settled);
 	map_init(&arena->by_id);
 	list_init(&arena->kept);
 }
@@ -69,6 +70,7 @@ fs_arena_fini(struct fs_arena *arena)
 	}
 	assert(arena->counts.n_slots == 0);
 	map_fini(&arena->by_id);
+	pthread_cond_destroy(&arena->settled);
 	lock_fini(&arena->lock);
 }
 
@@ -85,9 +87,8 @@ fs_arena_find(struct fs_arena *arena, uint64_t object_id)
 	struct fs_slot *slot;
 
 	lock_take(&arena->lock);
-	slot = map_get(&arena->by_id, object_id);
-	if (slot != NULL && !slot->is_filled)
-		slot = NULL;
+	while ((slot = map_get(&arena->by_id, object_id)) != NULL && !slot->is_filled)
+		lock_wait(&arena->lock, &arena->settled);
 	if (slot != NULL) {
 		slot->n_users++;
 		list_remove(&slot->at);
@@ -204,6 +205,7 @@ fs_arena_filled(struct fs_slot *slot)
 	lock_take(&arena->lock);
 	slot->is_filled = true;
 	arena->counts.n_fills++;
+	pthread_cond_broadcast(&arena->settled);
 	lock_drop(&arena->lock);
 }
 
@@ -220,10 +222,12 @@ fs_arena_let_go(struct fs_slot *slot)
 	assert(slot->n_users > 0);
 	slot->n_users--;
 	is_gone = slot->n_users == 0 && !slot->is_filled;
-	if (is_gone)
+	if (is_gone) {
 		forget(arena, slot);
-	else if (slot->n_users == 0)
+		pthread_cond_broadcast(&arena->settled);
+	} else if (slot->n_users == 0) {
 		list_push_back(&arena->kept, &slot->at);
+	}
 	lock_drop(&arena->lock);
 	if (is_gone)
 		drop(arena, slot);

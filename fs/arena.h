@@ -76,9 +76,10 @@ struct fs_arena {
 	void *owner;
 	struct fs_arena_limits limits;
 
-	struct lock lock; /* LOCK_fs_arena: what follows */
-	struct map by_id; /* filled ones, and those that are being filled */
-	struct list kept; /* used longest ago first */
+	struct lock lock;       /* LOCK_fs_arena: what follows */
+	pthread_cond_t settled; /* a slot is filled, or will not be */
+	struct map by_id;       /* filled ones, and those that are being filled */
+	struct list kept;       /* used longest ago first */
 	struct fs_arena_counts counts;
 };
 
@@ -92,7 +93,11 @@ void fs_arena_fini(struct fs_arena *arena);
 /* fs_arena_fits -- may an object of this length be in it at all? */
 bool fs_arena_fits(const struct fs_arena *arena, uint64_t len_bytes);
 
-/* fs_arena_find -- a filled slot, used once more; NULL: there is none.  fs_arena_let_go(). */
+/*
+ * fs_arena_find -- a filled slot, used once more; NULL: there is none.  fs_arena_let_go().
+ *
+ * Waits while somebody fills it.
+ */
 struct fs_slot *fs_arena_find(struct fs_arena *arena, uint64_t object_id);
 
 enum fs_arena_outcome {

@@ -77,13 +77,15 @@ put_piece(struct fs_pin *pin, int fd, const struct piece *piece, uint64_t *at)
 }
 
 int
-fs_fill(struct fs_pin *pin, int fd)
+fs_fill(struct fs_pin *pin, int fd, const struct clock *clock, uint64_t until_ns)
 {
 	struct piece piece;
 	uint64_t at = 0;
 	int r = 0;
 
 	while (r == 0 && at < pin->stat.len_bytes) {
+		if (clock_ns(clock) > until_ns)
+			return -ETIMEDOUT;
 		r = take_piece(pin, at, &piece);
 		if (r == 0)
 			r = put_piece(pin, fd, &piece, &at);

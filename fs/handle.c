@@ -270,10 +270,10 @@ fs_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fs_killpriv(req, node);
 	if (r == 0) {
 		fs_look_settle(fs, node);
-		if (!fs_pass_open(fs, node, fi))
-			fi->keep_cache = fs_node_keep_pages(&fs->nodes, node);
 		node->n_opens++;
 		node->n_writers += handle->is_writer;
+		if (!fs_pass_open(fs, node, fi))
+			fi->keep_cache = fs_node_keep_pages(&fs->nodes, node);
 	} else {
 		settle(fs, node);
 	}

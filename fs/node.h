@@ -79,6 +79,8 @@ struct fs_node {
 	uint64_t set_ns;     /* when its attributes were set here last; 0: never */
 	uint64_t changed_ns; /* when it came to stand for another version last; 0: never */
 	bool was_written; /* through this mount: who reads it may soon be met by a writer again */
+	bool was_slow;    /* copying it took too long for an open to wait */
+	bool is_asked;    /* since it was opened first some open was answered with "ask us" */
 };
 
 #define FS_CHANGES 1024 /* a power of two */

@@ -18,12 +18,15 @@
 #include "transfer/base/log.h"
 #include "transfer/base/num.h"
 
+/* An open waits so long for a copy, and then for the rest of one piece. */
+#define FILL_MS_MAX 1000
+
 struct fs_pass {
 	struct fs *fs;
 	struct fs_arena arena;
-	int mount_fd; /* of the file system in which the slots are */
-	_Atomic bool
-		is_refused; /* the kernel does not take files from us; never becomes false again */
+	int mount_fd;               /* of the file system in which the slots are */
+	_Atomic bool is_refused;    /* the kernel takes no files from us; never false again */
+	_Atomic uint32_t n_copying; /* threads at it, or waiting; one too many turns back */
 };
 
 /* Why there is none; a text that stays. */
@@ -133,6 +136,7 @@ begin(struct fs *fs, struct fuse_conn_info *conn)
 	}
 	pass->fs = fs;
 	atomic_init(&pass->is_refused, false);
+	atomic_init(&pass->n_copying, 0);
 	fs_arena_init(&pass->arena, limits, &files, pass);
 	conn->want |= FUSE_CAP_PASSTHROUGH;
 	conn->max_backing_stack_depth = 1;
@@ -179,57 +183,94 @@ fs_pass_tell(struct fs *fs, struct fs_arena_limits *ret_limits, struct fs_arena_
 
 /* ---- opening ---- */
 
-/* may_pass -- the first to open a version that nobody writes. */
+/* may_pass -- a version that nobody writes, and that nobody was told to ask us for. */
 static bool
 may_pass(struct fs_pass *pass, const struct fs_node *node, int flags)
 {
 	const struct fs_pin *pin = node->pin;
 
-	return node->n_opens == 0 && (flags & O_ACCMODE) == O_RDONLY && !node->was_written &&
-	       node->work.put == NULL && pin != NULL && pin->view != NULL &&
-	       atomic_load(&pin->n_refs) == 1 && !atomic_load(&pass->is_refused) &&
+	return !node->is_asked && (flags & O_ACCMODE) == O_RDONLY && !node->was_written &&
+	       !node->was_slow && node->work.put == NULL && pin != NULL && pin->slot == NULL &&
+	       !atomic_load(&pass->is_refused) &&
 	       pin->stat.len_bytes >= pass->fs->opts->arena_min &&
 	       fs_arena_fits(&pass->arena, pin->stat.len_bytes);
 }
 
-/* fill -- a new slot with the bytes of the pin.  NULL: it can't be. */
-static struct fs_slot *
-fill(struct fs_pass *pass, struct fs_pin *pin)
+/* fill -- a new slot with the bytes of the pin.  0, an outcome of the arena, -errno. */
+static int
+fill(struct fs_pass *pass, struct fs_pin *pin, struct fs_slot **ret_slot)
 {
+	const struct clock *clock = pass->fs->clock;
 	struct fs_slot *slot;
 	int r;
 
-	if (fs_arena_make(&pass->arena, pin->stat.object_id, pin->stat.len_bytes, &slot) != 0)
-		return NULL;
-	r = fs_fill(pin, slot->fd);
+	r = fs_arena_make(&pass->arena, pin->stat.object_id, pin->stat.len_bytes, &slot);
+	if (r != 0)
+		return r;
+	r = fs_fill(pin, slot->fd, clock, clock_ns(clock) + FILL_MS_MAX * NS_PER_MS);
 	if (r == 0)
 		r = tell_kernel(pass, slot);
 	if (r < 0) {
 		log_event(LOG_DEBUG, "fs_fill", "object=%" PRIu64 " errno=%d", slot->object_id, -r);
 		fs_arena_let_go(slot);
-		return NULL;
+		return r;
 	}
 	fs_arena_filled(slot);
+	*ret_slot = slot;
+	return 0;
+}
+
+/* copy -- from the arena or into it; NULL: it can't be, or so many copy that names would wait. */
+static struct fs_slot *
+copy(struct fs_pass *pass, struct fs_pin *pin, int *ret_why)
+{
+	uint64_t n_max = num_max(pass->fs->opts->max_threads / 4, (uint64_t)1);
+	struct fs_slot *slot = NULL;
+
+	*ret_why = 0;
+	if (atomic_fetch_add(&pass->n_copying, 1) < n_max) {
+		slot = fs_arena_find(&pass->arena, pin->stat.object_id);
+		if (slot == NULL)
+			*ret_why = fill(pass, pin, &slot);
+	}
+	atomic_fetch_sub(&pass->n_copying, 1);
 	return slot;
+}
+
+/* bring -- its bytes into the arena, or what is there; without the lock meanwhile. */
+static void
+bring(struct fs_pass *pass, struct fs_node *node)
+{
+	struct fs_pin *pin = fs_pin_ref(node->pin);
+	struct fs_slot *slot;
+	int r;
+
+	lock_drop(&node->lock);
+	slot = copy(pass, pin, &r);
+	lock_take(&node->lock);
+
+	/* A writer, or a reader who found no room, may have come first: then all ask us. */
+	node->was_slow |= r == -ETIMEDOUT;
+	if (slot != NULL && node->pin == pin && pin->slot == NULL && !node->is_asked &&
+	    node->work.put == NULL)
+		fs_pin_settle(pin, take(&slot));
+	fs_arena_let_go(slot);
+	fs_pin_unref(pin);
 }
 
 bool
 fs_pass_open(struct fs *fs, struct fs_node *node, struct fuse_file_info *fi)
 {
-	struct fs_pass *pass = fs->pass;
-	struct fs_slot *slot;
+	assert(lock_held(&node->lock) && node->n_opens > 0);
 
-	assert(lock_held(&node->lock));
-
-	if (pass != NULL && may_pass(pass, node, fi->flags)) {
-		slot = fs_arena_find(&pass->arena, node->pin->stat.object_id);
-		if (slot == NULL)
-			slot = fill(pass, node->pin);
-		if (slot != NULL)
-			fs_pin_settle(node->pin, slot);
-	}
-	if (node->pin == NULL || node->pin->slot == NULL)
+	if (node->n_opens == 1)
+		node->is_asked = false;
+	if (fs->pass != NULL && may_pass(fs->pass, node, fi->flags))
+		bring(fs->pass, node);
+	if (node->pin == NULL || node->pin->slot == NULL) {
+		node->is_asked = true;
 		return false;
+	}
 	fi->backing_id = node->pin->slot->backing_id;
 	return true;
 }

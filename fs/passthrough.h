@@ -39,10 +39,11 @@ void fs_pass_begin(struct fs *fs, struct fuse_conn_info *conn);
 void fs_pass_end(struct fs *fs);
 
 /*
- * fs_pass_open -- a node that is pinned, or has a working version, is being opened; it is not yet
- * counted as open.
+ * fs_pass_open -- a node that is pinned, or has a working version, is being opened, and counted as
+ * open already.
  *
- * needs:   node's lock.
+ * needs:   node's lock; it is let go of while bytes are copied, for names don't wait for bytes.  So
+ *          at most a quarter of all threads copy; a copy that takes a second is given up.
  * gives:   true: fi is filled in, and the kernel reads by itself.
  */
 bool fs_pass_open(struct fs *fs, struct fs_node *node, struct fuse_file_info *fi) MUST_CHECK;

@@ -56,7 +56,7 @@ fs_pin_unref(struct fs_pin *pin)
 void
 fs_pin_settle(struct fs_pin *pin, struct fs_slot *slot_taken)
 {
-	assert(pin->view != NULL && atomic_load(&pin->n_refs) == 1);
+	assert(pin->view != NULL && pin->slot == NULL);
 	assert(slot_taken->object_id == pin->stat.object_id);
 
 	tiffin_view_close(take(&pin->view));

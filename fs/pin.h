@@ -69,7 +69,7 @@ void fs_pin_return(struct fs_pin *pin, size_t n);
 /*
  * fs_pin_settle -- from now on it reads our own copy, and the lease ends.
  *
- * needs:   nobody else has the pin.
+ * needs:   nobody reads it.
  * takes:   slot, which holds all bytes of this version.
  */
 void fs_pin_settle(struct fs_pin *pin, struct fs_slot *slot_taken);

@@ -123,6 +123,18 @@ same_fd r4 7
 same_fd r5 8
 exec 3<&- 4<&- 6<&- 7<&- 8<&-
 
+say "many open it at once: one copies, the others wait for that"
+random many 4194304
+put many
+before=$(status arena_fills)
+pids=
+for reader in 1 2 3 4 5; do
+	cmp "$T/many" "$M/many" &
+	pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || die "a reader saw other bytes"; done
+counted arena_fills $((before + 1))
+
 say "a mapping outlives its file, and who is copied in after it"
 mkfifo "$T/go"
 tool_mapped "$M/r1" >"$T/mapped" 2>"$T/mapped.said" <"$T/go" &

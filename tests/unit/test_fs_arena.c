@@ -128,16 +128,42 @@ find__of_a_filled_one__gives_the_same_file_to_all(void **state)
 	assert_int_equal(disk.n_files, 1);
 }
 
+static void *
+find_seven(void *arg)
+{
+	(void)arg;
+	return fs_arena_find(&arena, 7);
+}
+
 static void
-find__of_one_that_is_being_filled__gives_nothing(void **state)
+find_while_filling(bool becomes_filled)
 {
 	struct fs_slot *slot = make(7, PAGE), *other = NULL;
+	pthread_t thread;
+	void *found;
 
-	(void)state;
-	assert_null(fs_arena_find(&arena, 7));
 	assert_int_equal(fs_arena_make(&arena, 7, PAGE, &other), FS_ARENA_E_BUSY);
 	assert_null(other);
-	fs_arena_let_go(slot);
+	assert_int_equal(pthread_create(&thread, NULL, find_seven, NULL), 0);
+	if (becomes_filled)
+		fs_arena_filled(slot);
+	else
+		fs_arena_let_go(slot);
+	assert_int_equal(pthread_join(thread, &found), 0);
+	assert_ptr_equal(found, becomes_filled ? slot : NULL);
+	if (becomes_filled) {
+		fs_arena_let_go(slot);
+		fs_arena_let_go(found);
+	}
+}
+
+static void
+find__of_one_that_is_being_filled__waits_for_how_it_ends(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		find_while_filling(/* becomes_filled= */ false);
+	find_while_filling(/* becomes_filled= */ true);
 }
 
 static void
@@ -305,13 +331,25 @@ fill__of_what_lies_here_or_elsewhere__gives_every_byte(void **state)
 	int fd = memfd_create("slot", MFD_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(fs_fill(pin, fd), 0);
+	assert_int_equal(fs_fill(pin, fd, clock_real(), UINT64_MAX), 0);
 	assert_file(fd);
 	assert_true(atomic_load(&pin->is_summed));
 	assert_int_equal(ftruncate(fd, 0), 0);
 	fake.has_no_borrow = true;
-	assert_int_equal(fs_fill(pin, fd), 0);
+	assert_int_equal(fs_fill(pin, fd, clock_real(), UINT64_MAX), 0);
 	assert_file(fd);
+	pin_close(pin, fd);
+}
+
+static void
+fill__that_takes_too_long__is_given_up_and_reads_go_on(void **state)
+{
+	struct fs_pin *pin = pin_open();
+	int fd = memfd_create("slot", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(fs_fill(pin, fd, clock_real(), 0), -ETIMEDOUT);
+	assert_int_equal(fs_pin_check(pin), 0);
 	pin_close(pin, fd);
 }
 
@@ -323,7 +361,7 @@ fill__of_bytes_that_were_changed__fails_and_so_do_all_reads(void **state)
 
 	(void)state;
 	fake_find("k")->value->bytes[LEN - 1] ^= 1;
-	assert_int_equal(fs_fill(pin, fd), -EIO);
+	assert_int_equal(fs_fill(pin, fd, clock_real(), UINT64_MAX), -EIO);
 	assert_int_equal(fs_pin_check(pin), -EIO);
 	pin_close(pin, fd);
 }
@@ -336,7 +374,7 @@ fill__under_a_lease_that_was_lost__fails(void **state)
 
 	(void)state;
 	fake.has_lost_leases = true;
-	assert_int_equal(fs_fill(pin, fd), -EIO);
+	assert_int_equal(fs_fill(pin, fd, clock_real(), UINT64_MAX), -EIO);
 	pin_close(pin, fd);
 }
 
@@ -347,7 +385,7 @@ fill__of_a_file_that_takes_no_more__gives_its_errno_and_reads_go_on(void **state
 	int fd = open("/dev/full", O_RDWR | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(fs_fill(pin, fd), -ENOSPC);
+	assert_int_equal(fs_fill(pin, fd, clock_real(), UINT64_MAX), -ENOSPC);
 	assert_int_equal(fs_pin_check(pin), 0);
 	pin_close(pin, fd);
 }
@@ -364,7 +402,7 @@ pin__that_was_settled__reads_its_copy_whatever_the_store_does(void **state)
 	size_t n = 9;
 
 	(void)state;
-	assert_int_equal(fs_fill(pin, fd), 0);
+	assert_int_equal(fs_fill(pin, fd, clock_real(), UINT64_MAX), 0);
 	slot->fd = fd;
 	fs_arena_filled(slot);
 	fs_pin_settle(pin, slot);
@@ -432,7 +470,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(fits__of_a_quarter_and_no_byte_more),
 		TEST(find__of_a_filled_one__gives_the_same_file_to_all),
-		TEST(find__of_one_that_is_being_filled__gives_nothing),
+		TEST(find__of_one_that_is_being_filled__waits_for_how_it_ends),
 		TEST(let_go__of_one_that_was_not_filled__leaves_nothing),
 		TEST(make__without_room__drops_who_was_used_longest_ago),
 		TEST(make__when_all_room_is_in_use__is_refused_and_drops_nothing),
@@ -440,6 +478,7 @@ main(void)
 		TEST(make__of_a_file_that_can_not_be__leaves_nothing),
 		TEST(any_order_of_opens_and_closes__never_takes_a_used_file_away),
 		TEST(fill__of_what_lies_here_or_elsewhere__gives_every_byte),
+		TEST(fill__that_takes_too_long__is_given_up_and_reads_go_on),
 		TEST(fill__of_bytes_that_were_changed__fails_and_so_do_all_reads),
 		TEST(fill__under_a_lease_that_was_lost__fails),
 		TEST(fill__of_a_file_that_takes_no_more__gives_its_errno_and_reads_go_on),

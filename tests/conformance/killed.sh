@@ -38,8 +38,8 @@ judge() { # file, in full or under its temporary name
 	content "$name" | cmp -s - "$1" || die "after $turn kills: $1 is not whole"
 }
 
-up 256MiB
-mount_start
+up 512MiB
+mount_start -o pin=hard # what rests after so many deaths may want all the room: nothing must go for its sake
 mkdir "$M/d1" "$M/d2"
 turn=0
 while [ $turn -lt "$times" ]; do
@@ -56,7 +56,7 @@ while [ $turn -lt "$times" ]; do
 	wait "$(pid_of fs)" 2>/dev/null
 	rm -f "$T/fs.pid"
 	# Who waits for a daemon that was killed just then may wait until the next one takes the mount away.
-	mount_start
+	mount_start -o pin=hard
 	wait $first $second
 	for worker in 1 2; do
 		for file in "$M/d$worker"/*; do

@@ -67,6 +67,7 @@ is_lasting(uint16_t type)
 	case MSG_unpin:
 	case MSG_tenant_put:
 	case MSG_tenant_delete:
+	case MSG_settings:
 	case MSG_copy:
 	case MSG_move:
 	case MSG_drain:

@@ -130,6 +130,32 @@ setting__of_words__is_set_by_its_word_and_told_by_it(void **state)
 	assert_int_equal(w->master->limits.placement, PLACEMENT_FREE_RATIO_FIRST);
 }
 
+static void
+setting__repeated_after_another_has_set_it__stays_as_that_one_wished(void **state)
+{
+	struct world *w = *state;
+	struct end *end = world_join(w, 11), *other = world_join(w, 12);
+	struct rec_setting_set what = {span_of("put_wait_ms", 11), span_of("7s", 2)};
+	struct msg_settings msg = {.n_sets = 1, .sets = &what};
+	struct rep_settings rep;
+	struct frame frame;
+	struct buf payload;
+
+	buf_init(&payload);
+	assert_int_equal(msg_settings_encode(&payload, &msg), 0);
+	end_send_as(end, 777777, MSG_settings, &payload);
+	world_turn(w);
+	assert_int_equal(end_answers(end, 777777, &frame), 1);
+	assert_int_equal(set(other, "put_wait_ms", "9s", &rep), STATUS_OK);
+
+	end_send_as(end, 777777, MSG_settings, &payload); /* its answer was lost */
+	world_turn(w);
+	assert_int_equal(end_answers(end, 777777, &frame), 2);
+	assert_int_equal(frame.status, STATUS_OK);
+	assert_int_equal(w->master->limits.put_wait_ms, 9000);
+	buf_fini(&payload);
+}
+
 int
 main(void)
 {
@@ -137,6 +163,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(settings__are_told_with_value_and_range),
 		T(setting__changed__is_in_force_at_once__and_goes_back),
+		T(setting__repeated_after_another_has_set_it__stays_as_that_one_wished),
 		T(setting__that_promises_depend_on__can_not_be_changed),
 		T(value__that_is_none_or_out_of_range__changes_nothing),
 		T(low_mark__not_below_the_high_one__is_refused),

@@ -228,7 +228,7 @@ clean_up() {
 		kill -CONT "$(cat "$pid")" 2>/dev/null
 		kill -KILL "$(cat "$pid")" 2>/dev/null
 	done
-	rm -rf "$T"
+	rm -rf --one-file-system "$T" # what is mounted below it is not ours to remove
 	exit $code
 }
 trap clean_up EXIT

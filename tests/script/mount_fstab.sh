@@ -12,11 +12,11 @@ fi
 
 BUILD=${TIFFIN_BUILD:-$ROOT/build}
 sbin=$(readlink -f /sbin)
-mkdir "$T/sbin" "$T/old"
-mount --bind "$sbin" "$T/old" || die "bind"
-for file in "$sbin"/*; do ln -s "$T/old/${file##*/}" "$T/sbin/${file##*/}"; done
+mkdir "$T/sbin"
 ln -s "$(command -v tiffinfs)" "$T/sbin/mount.fuse.tiffin"
-mount --bind "$T/sbin" "$sbin" || die "bind"
+# Two lower layers and no upper one: nothing can be written through it, and nothing of the system lies
+# below $T, which is removed at the end.
+mount -t overlay -o "ro,lowerdir=$T/sbin:$sbin" overlay "$sbin" || { echo "skipped: no overlay"; exit 0; }
 
 shown() { findmnt -n -o "$1" "$M"; }
 gone() { ! grep -q " $M fuse.tiffin " /proc/mounts; }
@@ -70,4 +70,3 @@ if command -v systemd-analyze >/dev/null && [ -f "$BUILD/tiffinfs.service" ]; th
 fi
 down
 umount "$sbin"
-umount "$T/old"

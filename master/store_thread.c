@@ -484,6 +484,8 @@ upkeep_sync(struct store *store)
 {
 	if (store->must_rewrite)
 		rewrite(store);
+	else if (store->retry_after_ns > 0)
+		commit(store, true); /* nothing else may be left that would tell that all is well */
 	else if (store->synced == store->committed)
 		publish_synced(store); /* whoever wants a sync has it */
 	else if (is_sync_due(store))
@@ -521,6 +523,8 @@ next_due(const struct store *store)
 	}
 	if (store->files.is_full)
 		due = num_min(due, until(now, store->reserve_at_ns));
+	if (store->retry_after_ns > 0)
+		due = num_min(due, until(now, store->retry_at_ns));
 	if (may_clear(store))
 		due = num_min(due, until(now, clear_due_ns(store)));
 	return due;

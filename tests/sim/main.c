@@ -33,7 +33,7 @@
 /* What goes wrong in this run: one chance in so many at each turn of fate; 0: never. */
 static struct {
 	unsigned cut, part, part_data, stop_user, stop_depot, kill_user, kill_depot, kill_master,
-		cut_power, pause_master;
+		cut_power, pause_master, sicken_disk;
 	bool is_wiping;
 	uint64_t turn_ms;
 	bool is_over;
@@ -127,12 +127,14 @@ turn_fate(void *arg, uint64_t word)
 		if (since_ns != UINT64_MAX)
 			ledger_undo(since_ns);
 	}
+	if (comes(fate.sicken_disk))
+		keeper_sicken(sim_chance(2), some_while(4000));
 	if (comes(fate.pause_master) && keeper_is_up())
 		keeper_pause(some_while(4000));
 }
 
 static void
-draw_fate(void)
+draw_fate(uint64_t seed)
 {
 	memset(&fate, 0, sizeof(fate));
 	fate.turn_ms = sim_between(100, 1000);
@@ -147,6 +149,7 @@ draw_fate(void)
 	fate.cut_power = sim_chance(3) ? often() * 2 : 0;
 	fate.pause_master = sim_chance(2) ? 0 : often();
 	fate.is_wiping = sim_chance(2);
+	fate.sicken_disk = seed % 5 == 0 ? often() * 2 : 0;
 	ferry_faults = (struct ferry_faults){
 		.lost = sim_chance(3) ? 0 : (unsigned)sim_between(5, 100),
 		.slow = sim_chance(3) ? 0 : (unsigned)sim_between(5, 100),
@@ -159,6 +162,7 @@ calm_down(void)
 {
 	sim_say("---- calm");
 	fate.is_over = true;
+	keeper_cure();
 	sim_is_calm = true;
 	user_habits.calm_ns = sim_now();
 	memset(net.parted_until_ns, 0, sizeof(net.parted_until_ns));
@@ -170,7 +174,7 @@ calm_down(void)
 /* ---- one run ---- */
 
 static void
-build_world(void)
+build_world(uint64_t seed)
 {
 	struct keeper_limits limits = {
 		.lease_ms = sim_between(500, 2000),
@@ -190,7 +194,7 @@ build_world(void)
 	unsigned n_keys = (unsigned)sim_between(4, KEYS_MAX - 1);
 
 	net_init();
-	draw_fate();
+	draw_fate(seed);
 	user_habits = (struct user_habits){
 		.n_keys = n_keys,
 		.n_tenants = sim_chance(2) ? 1 : (unsigned)sim_between(2, 3),
@@ -234,7 +238,7 @@ static void
 run(uint64_t seed, uint64_t n_steps)
 {
 	sim_init(seed);
-	build_world();
+	build_world(seed);
 	while (sim_steps() < n_steps)
 		if (!sim_step())
 			sim_fail("nothing happens any more");

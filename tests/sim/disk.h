@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * disk.h -- the disk of the master's books: real files, through a VFS of SQLite that can be ill.
+ *
+ *      DISK_FULL      what makes a file longer is refused; reading, and writing over old bytes,
+ * goes on DISK_FAILING   nothing can be written or synced, and a write may be torn: its first part
+ * is there
+ */
+#ifndef TESTS_SIM_DISK_H
+#define TESTS_SIM_DISK_H
+
+#define DISK_VFS "sim"
+
+enum disk_mood { DISK_WELL, DISK_FULL, DISK_FAILING };
+
+/* disk_set -- from now on; registers the VFS the first time. */
+void disk_set(enum disk_mood mood);
+
+enum disk_mood disk_mood(void);
+
+#endif

@@ -523,7 +523,7 @@ next_due(const struct store *store)
 	}
 	if (store->files.is_full)
 		due = num_min(due, until(now, store->reserve_at_ns));
-	if (store->retry_after_ns > 0)
+	if (store->retry_after_ns > 0 && !store->must_rewrite)
 		due = num_min(due, until(now, store->retry_at_ns));
 	if (may_clear(store))
 		due = num_min(due, until(now, clear_due_ns(store)));

@@ -3,9 +3,8 @@
 /*
  * disk.h -- the disk of the master's books: real files, through a VFS of SQLite that can be ill.
  *
- *      DISK_FULL      what makes a file longer is refused; reading, and writing over old bytes,
- * goes on DISK_FAILING   nothing can be written or synced, and a write may be torn: its first part
- * is there
+ *      DISK_FULL     no file may grow; reading, and writing over old bytes, goes on
+ *      DISK_FAILING  nothing can be written or synced; of a write the first part may be there
  */
 #ifndef TESTS_SIM_DISK_H
 #define TESTS_SIM_DISK_H

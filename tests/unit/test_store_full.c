@@ -138,6 +138,30 @@ full_disk__without_a_reserve__stalls_and_says_so_and_loses_nothing(void **state)
 	assert_int_equal(progress.committed, box->batch);
 }
 
+/* A sync that finds no room, though what it is for is committed: a checkpoint makes that safe, and
+ * then nothing is left to be tried again. */
+static void
+stall__that_a_checkpoint_settles__is_over_once_there_is_room(void **state)
+{
+	struct box *box = *state;
+	struct store_progress progress;
+
+	box_remove_object(box, 1); /* pages that are there already */
+	box_commit(box);
+	vfs_set_room(1, NULL);
+	do {
+		clock_fake_advance_ms(&box->clock, 500);
+		store_step(box->store);
+		progress = box_progress(box);
+	} while (progress.synced < box->batch);
+	assert_true(progress.is_stalled);
+
+	vfs_set_room(0, NULL);
+	clock_fake_advance_ms(&box->clock, 10000);
+	store_step(box->store);
+	assert_false(box_progress(box).is_stalled);
+}
+
 static void
 full_disk__lets_a_master_start_and_go_on_removing(void **state)
 {
@@ -286,6 +310,7 @@ main(void)
 		TEST(full_disk__gives_up_the_reserve_and_commits_what_was_submitted),
 		TEST(full_disk__lets_every_object_be_removed),
 		TEST(full_disk__once_there_is_room_again__has_its_reserve_back),
+		TEST(stall__that_a_checkpoint_settles__is_over_once_there_is_room),
 		TEST(full_disk__lets_a_master_start_and_go_on_removing),
 		TEST(full_disk__without_a_reserve__stalls_and_says_so_and_loses_nothing),
 		BRANCHING(

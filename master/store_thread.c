@@ -411,14 +411,13 @@ static void
 clear_some(struct store *store)
 {
 	uint64_t from_ns = now_ns(store), took_ns;
-	struct store_db *db = &store->db;
 	bool is_over = false;
-	int rc = store_db_exec(db, STMT_transaction_begin);
+	int rc = store_db_exec(&store->db, STMT_transaction_begin);
 
 	if (rc == SQLITE_OK)
-		rc = store_gone_step(db, &store->clear_after_id, &is_over);
+		rc = store_gone_step(&store->db, &store->clear_after_id, &is_over);
 	if (rc == SQLITE_OK)
-		rc = store_db_exec(db, STMT_transaction_commit);
+		rc = store_db_exec(&store->db, STMT_transaction_commit);
 	if (rc != SQLITE_OK) {
 		store->clear_after_id = 0; /* what was rolled back is done again */
 		note_failure(store, rc, "write");
@@ -502,8 +501,7 @@ until(uint64_t now, uint64_t at)
 static uint64_t
 next_due(const struct store *store)
 {
-	uint64_t now = now_ns(store);
-	uint64_t due = UINT64_MAX;
+	uint64_t now = now_ns(store), due = UINT64_MAX;
 
 	if (!list_is_empty(&store->group))
 		return until(now, store->retry_at_ns);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/sim/disk.h"
 
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+
+#include "tests/sim/fiber.h"
 
 static struct {
 	enum disk_mood mood;
@@ -142,8 +145,21 @@ disk_set(enum disk_mood mood)
 		abort();
 }
 
-enum disk_mood
-disk_mood(void)
+static void
+get_well(void *arg, uint64_t word)
 {
-	return disk.mood;
+	(void)arg;
+	(void)word;
+	disk_set(DISK_WELL);
+}
+
+void
+disk_sicken(enum disk_mood mood, uint64_t len_ns)
+{
+	if (disk.mood != DISK_WELL)
+		return;
+	sim_say("the master's disk is %s for %" PRIu64 " ms",
+		mood == DISK_FULL ? "full" : "failing", len_ns / MS(1));
+	disk_set(mood);
+	sim_at(sim_now() + len_ns, get_well, NULL, 0);
 }

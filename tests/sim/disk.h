@@ -9,6 +9,8 @@
 #ifndef TESTS_SIM_DISK_H
 #define TESTS_SIM_DISK_H
 
+#include <stdint.h>
+
 #define DISK_VFS "sim"
 
 enum disk_mood { DISK_WELL, DISK_FULL, DISK_FAILING };
@@ -16,6 +18,7 @@ enum disk_mood { DISK_WELL, DISK_FULL, DISK_FAILING };
 /* disk_set -- from now on; registers the VFS the first time. */
 void disk_set(enum disk_mood mood);
 
-enum disk_mood disk_mood(void);
+/* disk_sicken -- one that is well is in this mood for so long. */
+void disk_sicken(enum disk_mood mood, uint64_t len_ns);
 
 #endif

@@ -178,8 +178,7 @@ start(void *arg, uint64_t word)
 	struct store *store = NULL;
 	char why[WHY_CAP];
 
-	(void)arg;
-	(void)word;
+	(void)arg, (void)word;
 	disk_set(DISK_WELL);
 	rand_init(&keeper.rand, rand_u64(sim_rand()));
 	if (store_open(&config, &store, why, sizeof(why)) != 0)
@@ -232,7 +231,7 @@ show_out(struct guest *guest)
 static void
 die(void)
 {
-	disk_set(DISK_WELL); /* what it would write now nobody reads: it is dead */
+	disk_set(DISK_WELL); /* what it would write now nobody reads */
 	list_each_safe(&keeper.guests, link)
 		show_out(list_of(link, struct guest, at));
 	master_free(keeper.master);
@@ -294,31 +293,6 @@ keeper_pause(uint64_t len_ns)
 {
 	sim_say("master is stopped for %" PRIu64 " ms", len_ns / MS(1));
 	keeper.paused_until_ns = sim_now() + len_ns;
-}
-
-static void
-get_well(void *arg, uint64_t word)
-{
-	(void)arg;
-	(void)word;
-	disk_set(DISK_WELL);
-}
-
-void
-keeper_sicken(bool is_full, uint64_t len_ns)
-{
-	if (keeper.master == NULL || disk_mood() != DISK_WELL)
-		return;
-	sim_say("the master's disk is %s for %" PRIu64 " ms", is_full ? "full" : "failing",
-		len_ns / MS(1));
-	disk_set(is_full ? DISK_FULL : DISK_FAILING);
-	sim_at(sim_now() + len_ns, get_well, NULL, 0);
-}
-
-void
-keeper_cure(void)
-{
-	disk_set(DISK_WELL);
 }
 
 bool
@@ -432,11 +406,10 @@ plan_disk(void)
 	const struct store_progress *progress = &keeper.master->progress;
 	uint64_t len_ns = MS(5);
 
-	if (keeper.is_disk_busy)
+	/* of what failed, and for room, it tries by itself again */
+	if (keeper.is_disk_busy || (progress->synced == keeper.master->batch - 1 &&
+				    !progress->is_full && !progress->is_stalled))
 		return;
-	if (progress->synced == keeper.master->batch - 1 && !progress->is_full &&
-	    !progress->is_stalled)
-		return; /* of what failed, and for room, it tries by itself again */
 	if (progress->committed < keeper.master->batch - 1)
 		len_ns = sim_chance(keeper.limits.slow_one_in) ? sim_between(MS(20), MS(800))
 							       : sim_between(30000, 600000);

@@ -41,11 +41,6 @@ void keeper_kill(uint64_t down_ns); /* kill -9, and another start after that tim
 uint64_t keeper_cut_power(uint64_t down_ns);
 
 void keeper_pause(uint64_t len_ns); /* the process does not run meanwhile */
-
-/* keeper_sicken -- its disk takes no more bytes for a while, or (is_full false) none at all. */
-void keeper_sicken(bool is_full, uint64_t len_ns);
-void keeper_cure(void);
-
 bool keeper_is_up(void);
 
 /* keeper_lost_ns -- when an object was last evicted, or lost with its segment. */

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "tests/sim/depot.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/ferry.h"
 #include "tests/sim/keeper.h"
 #include "tests/sim/ledger.h"
@@ -127,8 +128,8 @@ turn_fate(void *arg, uint64_t word)
 		if (since_ns != UINT64_MAX)
 			ledger_undo(since_ns);
 	}
-	if (comes(fate.sicken_disk))
-		keeper_sicken(sim_chance(2), some_while(4000));
+	if (comes(fate.sicken_disk) && keeper_is_up())
+		disk_sicken(sim_chance(2) ? DISK_FULL : DISK_FAILING, some_while(4000));
 	if (comes(fate.pause_master) && keeper_is_up())
 		keeper_pause(some_while(4000));
 }
@@ -162,7 +163,7 @@ calm_down(void)
 {
 	sim_say("---- calm");
 	fate.is_over = true;
-	keeper_cure();
+	disk_set(DISK_WELL);
 	sim_is_calm = true;
 	user_habits.calm_ns = sim_now();
 	memset(net.parted_until_ns, 0, sizeof(net.parted_until_ns));

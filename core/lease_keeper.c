@@ -23,7 +23,9 @@ lease_keeper_fini(struct lease_keeper *keeper)
 	lock_fini(&keeper->lock);
 }
 
-/* mix -- one more number into a hash (the finisher of splitmix64). */
+/* mix -- one more number into a hash (the finisher of splitmix64).  The first goes into a hash of
+ * none, 0, too: numbers as they are have equal sums, as those of segment 101 in epoch 8 and 100 in
+ * epoch 9. */
 static uint64_t
 mix(uint64_t so_far, uint64_t v)
 {
@@ -40,7 +42,7 @@ lease_shape(const struct rec_object_place *place)
 
 	for (uint32_t i = 0; i < place->n_replicas; i++) {
 		const struct rec_replica *replica = &place->replicas[i];
-		uint64_t one = mix(replica->segment_id, replica->segment_epoch);
+		uint64_t one = mix(mix(0, replica->segment_id), replica->segment_epoch);
 
 		for (uint32_t j = 0; j < replica->n_extents; j++)
 			one = mix(mix(one, replica->extents[j].offset_bytes),

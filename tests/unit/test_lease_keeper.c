@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lease_keeper.h"
 #include "tests/unit/core_world.h"
 
 static uint8_t seen[4096];
@@ -367,6 +368,42 @@ view__of_a_missing_key__is_not_found(void **state)
 	tiffin_view_close(NULL);
 }
 
+#define PLACES 64u
+
+static int
+by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The numbers of segments and epochs are small and near each other: their sums are often equal. */
+static void
+shape__of_no_two_places__is_the_same(void **state)
+{
+	static uint64_t shapes[PLACES * PLACES];
+	size_t n = 0;
+
+	(void)state;
+	for (uint64_t segment_id = 1; segment_id <= PLACES; segment_id++) {
+		for (uint64_t epoch = 1; epoch <= PLACES; epoch++) {
+			struct rec_extent extent = {.offset_bytes = 0, .len_bytes = 4096};
+			struct rec_replica replica = {.segment_id = segment_id,
+						      .segment_epoch = epoch,
+						      .n_extents = 1,
+						      .extents = &extent};
+			struct rec_object_place place = {
+				.len_bytes = 4096, .n_replicas = 1, .replicas = &replica};
+
+			shapes[n++] = lease_shape(&place);
+		}
+	}
+	qsort(shapes, n, sizeof(shapes[0]), by_number);
+	for (size_t i = 1; i < n; i++)
+		assert_true(shapes[i - 1] != shapes[i]);
+}
+
 int
 main(void)
 {
@@ -383,6 +420,7 @@ main(void)
 		world_test(object_of_the_same_id__in_another_cluster__is_another),
 		world_test(lease_without_a_view__goes_on_wherever_the_copies_lie),
 		world_test(lease__while_the_master_is_away__is_not_given_up_before_it_is_over),
+		cmocka_unit_test(shape__of_no_two_places__is_the_same),
 		world_test(closed_view__gives_its_lease_back),
 		world_test(releases__are_told_in_one_request_for_many),
 		world_test(view__lends_the_bytes_where_they_lie),

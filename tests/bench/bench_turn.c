@@ -176,21 +176,17 @@ put_own(uint64_t n, struct times *times)
 		times->puts[times->n_puts++] = box_seconds(CLOCK_MONOTONIC) - from;
 }
 
-/*
- * ask_on -- gets, one by one, of what the reader holds itself, now and then a put of one more,
- * until that counter is no more than `until`.
- */
+static uint64_t n_own_puts; /* objects that the reader has added since the lender was closed */
+
+/* ask_one -- a get of what the reader holds itself, now and then a put of one more. */
 static void
-ask_on(struct box *box, uint64_t first_own, const _Atomic uint64_t *counter, uint64_t until,
-       struct times *times)
+ask_one(struct box *box, uint64_t first_own, struct times *times)
 {
 	static uint64_t n;
 
-	while (counter_get(counter) > until) {
-		get_own(box, first_own, times);
-		if (++n % GETS_A_PUT == 0)
-			put_own(first_own + N_OWN + n, times);
-	}
+	get_own(box, first_own, times);
+	if (++n % GETS_A_PUT == 0)
+		put_own(first_own + N_OWN + n_own_puts++, times);
 }
 
 /* needs: box_close(). */
@@ -250,12 +246,15 @@ bench_expire(uint64_t n_objects)
 	open_both(&box, n_objects);
 
 	asker_close(&lender); /* it is lost after TTL_MS */
-	ask_on(&box, n_objects, &counters->clients, 1, &before);
+	while (counter_get(&counters->clients) > 1)
+		ask_one(&box, n_objects, &before);
 	box_watch(&box);
 	from = box_seconds(CLOCK_MONOTONIC);
-	ask_on(&box, n_objects, &counters->objects, n_objects / 20 + N_OWN, &after);
+	while (counter_get(&counters->objects) > n_objects / 20 + N_OWN + n_own_puts)
+		ask_one(&box, n_objects, &after);
 	lasted_s[0] = box_seconds(CLOCK_MONOTONIC) - from;
-	ask_on(&box, n_objects, &counters->segments, 1, &after);
+	while (counter_get(&counters->segments) > 1)
+		ask_one(&box, n_objects, &after);
 	lasted_s[1] = box_seconds(CLOCK_MONOTONIC) - from;
 	asker_close(&reader);
 	box_close(&box);

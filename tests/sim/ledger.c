@@ -10,7 +10,7 @@
 #include "transfer/base/vec.h"
 
 #define BLOCK_BYTES 64
-#define DEPTH_MAX   4 /* of renames followed backwards */
+#define DEPTH_MAX   8 /* of renames followed backwards */
 
 struct version {
 	unsigned key; /* of its first put */

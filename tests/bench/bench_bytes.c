@@ -126,19 +126,27 @@ files_close(struct files *files)
 	pair_close(&files->pair);
 }
 
+/* next_to_ref -- the same pass over our file and over the reference's, one after the other. */
 static void
-bench_direct(struct files *files, size_t len)
+next_to_ref(const char *name, const struct files *files, size_t len,
+	    double (*pass)(const char *path, size_t len))
 {
 	double ratios[ROUNDS], ours_s = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		double a = read_direct(files->ours, len), b = read_direct(files->ref, len);
+		double a = pass(files->ours, len), b = pass(files->ref, len);
 
 		ratios[i] = b / a;
 		ours_s += a;
 	}
-	printf("name=fs_read_direct mib=%zu gb_per_s=%.2f ratio_ref=%.3f\n", len / MIB,
+	printf("name=%s mib=%zu gb_per_s=%.2f ratio_ref=%.3f\n", name, len / MIB,
 	       (double)(ROUNDS * len) / ours_s / 1e9, house_median(ratios, ROUNDS));
+}
+
+static void
+bench_direct(struct files *files, size_t len)
+{
+	next_to_ref("fs_read_direct", files, len, read_direct);
 }
 
 /*
@@ -189,18 +197,9 @@ bench_mmap(struct files *files, size_t len)
 static void
 bench_write(struct files *files, size_t len)
 {
-	double ratios[ROUNDS], ours_s = 0;
-
 	write_file(files->ours, len);
 	write_file(files->ours, len);
-	for (int i = 0; i < ROUNDS; i++) {
-		double a = write_file(files->ours, len), b = write_file(files->ref, len);
-
-		ratios[i] = b / a;
-		ours_s += a;
-	}
-	printf("name=fs_write mib=%zu gb_per_s=%.2f ratio_ref=%.3f\n", len / MIB,
-	       (double)(ROUNDS * len) / ours_s / 1e9, house_median(ratios, ROUNDS));
+	next_to_ref("fs_write", files, len, write_file);
 }
 
 static void
